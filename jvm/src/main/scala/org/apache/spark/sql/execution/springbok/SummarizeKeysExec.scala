@@ -1,0 +1,119 @@
+package org.apache.spark.sql.execution.springbok
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.springbok.filter.{KeyFacts, KeySummary, KeyType}
+import org.apache.spark.sql.types.DataType
+
+/**
+ * A key of a build side: a column of the exchange's output, by position, because a reused twin of the exchange has other
+ * expression ids; read as `dataType`, the type in which both sides are compared.
+ */
+final case class BuildKey(ordinal: Int, dataType: DataType)
+
+/**
+ * What a build side's keys are summarized for.
+ *
+ * @param labels
+ *   `RF000 <- c_custkey`, for EXPLAIN
+ * @param keys
+ *   the keys with the size of their bloom filter in bytes; none where the summary is read elsewhere, as from a broadcast
+ */
+final case class SummaryPlan(labels: Seq[String], keys: Seq[(BuildKey, Long)], inLimit: Int, mergeBytes: Long)
+
+/**
+ * Under the exchange of a join's build side: passes every row on and summarizes its keys while they pass.
+ *
+ * {{{
+ *   Exchange hashpartitioning(o_orderkey)         Exchange hashpartitioning(o_orderkey)
+ *   +- orders                              =>     +- RuntimeFilterSource RF000 <- o_orderkey
+ *                                                    +- orders
+ * }}}
+ *
+ * It has the canonical form of its child, so exchanges are reused as without it. The rows are its child's, untouched.
+ */
+case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryExecNode with CodegenSupport {
+  override def nodeName: String = "RuntimeFilterSource"
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+  override protected def doCanonicalize(): SparkPlan = child.canonicalized
+  override def simpleString(maxFields: Int): String = s"$nodeName ${plan.labels.mkString(", ")}"
+  override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n${plan.labels.mkString(", ")}\n"
+
+  /** The summary of the run of this very node; made when it runs. */
+  @transient lazy val summary: KeySummary = {
+    val s =
+      new KeySummary(plan.keys.map { case (k, bloom) => k.dataType -> bloom }, plan.inLimit, plan.mergeBytes)
+    sparkContext.register(s)
+    s
+  }
+
+  /** The position of a key in the summary. */
+  def indexOf(key: BuildKey): Option[Int] = Some(plan.keys.indexWhere(_._1 == key)).filter(_ >= 0)
+
+  private def bound: Seq[Expression] = plan.keys.map { case (key, _) =>
+    val a = child.output(key.ordinal)
+    val ref = BoundReference(key.ordinal, a.dataType, a.nullable)
+    if (a.dataType == key.dataType) ref else Cast(ref, key.dataType)
+  }
+
+  override protected def doExecute(): RDD[InternalRow] =
+    if (plan.keys.isEmpty) child.execute()
+    else {
+      val (s, keys) = (summary, bound)
+      val longs = keys.map(k => KeyType.isLong(k.dataType))
+      child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
+        val facts = s.begin(partition)
+        rows.map { row =>
+          var i = 0
+          while (i < keys.size) {
+            val v = keys(i).eval(row)
+            if (v != null) {
+              if (longs(i)) facts(i).addLong(v.asInstanceOf[Number].longValue) else facts(i).add(v)
+            }
+            facts(i).rows += 1
+            i += 1
+          }
+          row
+        }
+      }
+    }
+
+  override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
+
+  override protected def doProduce(ctx: CodegenContext): String =
+    child.asInstanceOf[CodegenSupport].produce(ctx, this)
+
+  override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String =
+    if (plan.keys.isEmpty) consume(ctx, input)
+    else {
+      val s = ctx.addReferenceObj("keySummary", summary, classOf[KeySummary].getName)
+      val name = classOf[KeyFacts].getName
+      val facts = ctx.addMutableState(s"$name[]", "keyFacts", v => s"$v = $s.begin(partitionIndex);")
+      ctx.currentVars = input
+      val used = AttributeSet(plan.keys.map { case (k, _) => child.output(k.ordinal) })
+      val evaluated = evaluateRequiredVariables(child.output, input, used)
+      val adds = bound.zipWithIndex.map { case (key, i) =>
+        ctx.currentVars = input
+        val v = key.genCode(ctx)
+        val add = if (KeyType.isLong(key.dataType)) "addLong" else "add"
+        s"""
+           |${v.code}
+           |if (!${v.isNull}) $facts[$i].$add(${v.value});
+           |$facts[$i].rows_$$eq($facts[$i].rows() + 1L);
+         """.stripMargin
+      }
+      s"""
+         |$evaluated
+         |${adds.mkString("\n")}
+         |${consume(ctx, input)}
+       """.stripMargin
+    }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): SummarizeKeysExec = copy(child = newChild)
+}

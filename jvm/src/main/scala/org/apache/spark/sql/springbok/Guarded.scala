@@ -1,0 +1,43 @@
+package org.apache.spark.sql.springbok
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.report.QueryRecord
+
+/** The edge of every rule: what goes wrong inside is logged once, recorded, and the original plan goes on. */
+object Guarded extends Logging {
+
+  /** Thrown on purpose, by the setting that makes a rule fail. */
+  final class Injected(rule: String) extends RuntimeException(s"injected into $rule")
+
+  private val logged = ConcurrentHashMap.newKeySet[String]()
+
+  /** In Springbok's own tests a failure that was not injected fails the query. */
+  private val strict = java.lang.Boolean.getBoolean("springbok.testing")
+
+  /**
+   * `body`, or `original` where it fails.
+   *
+   * @param rule
+   *   the rule's name, for the log, the report and fault injection
+   * @param record
+   *   where the failure is recorded, if a record can be found
+   */
+  def apply[T](rule: String, original: => T, record: => Option[QueryRecord])(body: => T): T =
+    try {
+      if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
+      body
+    } catch {
+      // A LinkageError is what a Spark of another version shows itself as.
+      case e @ (NonFatal(_) | _: LinkageError) if !strict || e.isInstanceOf[Injected] =>
+        if (logged.add(rule + e.getClass.getName)) {
+          logWarning(s"$rule failed; the plan goes on without it, and this is logged once.", e)
+        }
+        record.foreach(_.failed(rule, e))
+        original
+    }
+}

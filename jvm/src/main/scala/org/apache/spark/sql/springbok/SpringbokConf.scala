@@ -1,0 +1,281 @@
+package org.apache.spark.sql.springbok
+
+import java.util.Locale
+
+import org.apache.commons.text.similarity.LevenshteinDistance
+import org.apache.spark.internal.Logging
+import org.apache.spark.internal.config.{ConfigEntry, OptionalConfigEntry}
+import org.apache.spark.network.util.ByteUnit
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * Every setting of Springbok, typed and documented; `docs/configs.md` is generated from this list.
+ * A value that an entry does not allow fails when it is set, with the allowed values in the message.
+ */
+object SpringbokConf extends Logging {
+  private val prefix = "spark.springbok."
+
+  val ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "enabled")
+    .doc("Whether Springbok plans queries. When false, every plan is the one that Spark makes.")
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
+  val JOIN_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "join.enabled")
+    .doc(
+      "Whether the strategy of joins (broadcast hash, shuffled hash, sort-merge) is chosen by Springbok's cost model."
+    )
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
+  val JOIN_DEFAULT_MODE: ConfigEntry[String] = SQLConf
+    .buildConf(prefix + "join.defaultMode")
+    .doc(
+      "What is done with a join whose costs are unknown or equal: SPARK leaves it to Spark's own rules, BROADCAST " +
+        "and PARTITIONED take that distribution. A broadcast is made only when its size is known to be within the limits."
+    )
+    .version("0.1.0")
+    .stringConf
+    .transform(_.toUpperCase(Locale.ROOT))
+    .checkValues(Set("SPARK", "BROADCAST", "PARTITIONED"))
+    .createWithDefault("SPARK")
+
+  val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "join.broadcastBytesLimit")
+    .doc(
+      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. 0 broadcasts nothing."
+    )
+    .version("0.1.0")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "The limit must be 0 or more bytes.")
+    .createWithDefault(256L << 20)
+
+  val BROADCAST_MEMORY_FRACTION: ConfigEntry[Double] = SQLConf
+    .buildConf(prefix + "join.broadcastMemoryFraction")
+    .doc(
+      "Largest part of the heap, of the driver and of one executor, that the build side of one broadcast may take."
+    )
+    .version("0.1.0")
+    .doubleConf
+    .checkValue(v => v > 0 && v <= 1, "The fraction must be above 0 and at most 1.")
+    .createWithDefault(0.1)
+
+  val SHUFFLED_HASH_MEMORY_FRACTION: ConfigEntry[Double] = SQLConf
+    .buildConf(prefix + "join.shuffledHashMemoryFraction")
+    .doc(
+      "Largest part of a task's share of execution memory that one partition's hash table may take in a shuffled " +
+        "hash join; above it the join is a sort-merge join, which can spill."
+    )
+    .version("0.1.0")
+    .doubleConf
+    .checkValue(v => v > 0 && v <= 1, "The fraction must be above 0 and at most 1.")
+    .createWithDefault(0.3)
+
+  val FOOTERS_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "stats.footers.enabled")
+    .doc("Whether row counts and column ranges are read from Parquet footers when the catalog has none.")
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
+  val FOOTERS_MAX_FILES: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "stats.footers.maxFiles")
+    .doc("Footers read for one table at most; the others are estimated from them by bytes.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ > 0, "At least one file must be read.")
+    .createWithDefault(16)
+
+  val FOOTERS_MAX_MS: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "stats.footers.maxMs")
+    .doc("Time in ms after which no further footer of a table is opened.")
+    .version("0.1.0")
+    .longConf
+    .checkValue(_ > 0, "The time must be above 0 ms.")
+    .createWithDefault(1000L)
+
+  val CLUSTER_EXECUTORS: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "cluster.executors")
+    .doc("Number of executors that the cost model assumes; 0 asks the running cluster.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "The number must be 0 or more.")
+    .createWithDefault(0)
+
+  val CLUSTER_CORES: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "cluster.coresPerExecutor")
+    .doc("Cores of one executor that the cost model assumes; 0 asks the running cluster.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "The number must be 0 or more.")
+    .createWithDefault(0)
+
+  val CLUSTER_EXECUTOR_MEMORY: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "cluster.executorMemory")
+    .doc("Heap of one executor, in bytes, that the cost model assumes; 0 asks the running cluster.")
+    .version("0.1.0")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "The size must be 0 or more bytes.")
+    .createWithDefault(0L)
+
+  val FILTER_MODE: ConfigEntry[String] = SQLConf
+    .buildConf(prefix + "runtimeFilter.mode")
+    .doc(
+      "Which runtime filters are made, as in Impala: OFF none, LOCAL only those of a broadcast join on a scan in " +
+        "the same stage, GLOBAL all."
+    )
+    .version("0.1.0")
+    .stringConf
+    .transform(_.toUpperCase(Locale.ROOT))
+    .checkValues(Set("OFF", "LOCAL", "GLOBAL"))
+    .createWithDefault("GLOBAL")
+
+  val FILTER_TYPES: ConfigEntry[Seq[String]] = SQLConf
+    .buildConf(prefix + "runtimeFilter.types")
+    .doc("The kinds of runtime filter that may be used, a comma-separated list of: IN, MINMAX, BLOOM.")
+    .version("0.1.0")
+    .stringConf
+    .transform(_.toUpperCase(Locale.ROOT))
+    .toSequence
+    .checkValue(_.forall(Set("IN", "MINMAX", "BLOOM")), "The kinds must be among IN, MINMAX, BLOOM.")
+    .createWithDefault(Seq("IN", "MINMAX", "BLOOM"))
+
+  val FILTER_IN_LIMIT: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "runtimeFilter.inLimit")
+    .doc("Largest number of distinct build-side keys that are pushed to the scan as an exact IN list.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(v => v >= 0 && v <= 65536, "The number must be between 0 and 65536.")
+    .createWithDefault(1024)
+
+  val FILTER_BLOOM_MIN_BYTES: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "runtimeFilter.bloom.minBytes")
+    .doc("Smallest bloom filter, in bytes.")
+    .version("0.1.0")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(v => v >= 32 && v <= (64L << 20), "The size must be between 32 bytes and 64 MiB.")
+    .createWithDefault(4L << 10)
+
+  val FILTER_BLOOM_MAX_BYTES: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "runtimeFilter.bloom.maxBytes")
+    .doc("Largest bloom filter, in bytes. A build side that would fill it too much gets none.")
+    .version("0.1.0")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(v => v >= 32 && v <= (64L << 20), "The size must be between 32 bytes and 64 MiB.")
+    .createWithDefault(8L << 20)
+
+  val FILTER_BLOOM_FPP: ConfigEntry[Double] = SQLConf
+    .buildConf(prefix + "runtimeFilter.bloom.falsePositiveRate")
+    .doc("False-positive rate that a bloom filter is sized for.")
+    .version("0.1.0")
+    .doubleConf
+    .checkValue(v => v > 0 && v < 1, "The rate must be between 0 and 1.")
+    .createWithDefault(0.03)
+
+  val FILTER_MERGE_BYTES: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "runtimeFilter.maxMergeBytes")
+    .doc(
+      "Bytes of partial bloom filters, over all tasks of one build stage, that the driver may have to merge; above " +
+        "it the stage collects none."
+    )
+    .version("0.1.0")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "The size must be 0 or more bytes.")
+    .createWithDefault(256L << 20)
+
+  val FILTER_MAX_NUMBER: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "runtimeFilter.maxNumber")
+    .doc("Most runtime filters, counted by target scan, in one query.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "The number must be 0 or more.")
+    .createWithDefault(32)
+
+  val FILTER_MAX_EDGE_NODES: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "runtimeFilter.maxEdgeNodes")
+    .doc(
+      "Operators that the build sides attached to scans may add to a plan before its stages run; bounds planning."
+    )
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "The number must be 0 or more.")
+    .createWithDefault(3000)
+
+  val FILTER_MAX_KEYS: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "runtimeFilter.maxBroadcastKeys")
+    .doc("Most keys of a broadcast relation that the driver reads to make a filter.")
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "The number must be 0 or more.")
+    .createWithDefault(4000000)
+
+  val FILTER_MIN_REJECTION: ConfigEntry[Double] = SQLConf
+    .buildConf(prefix + "runtimeFilter.minRejection")
+    .doc(
+      "Part of the rows that a row-level filter must reject. It is not made when it is expected to reject less, and " +
+        "a task that sees less in a sample stops testing and looks again later."
+    )
+    .version("0.1.0")
+    .doubleConf
+    .checkValue(v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")
+    .createWithDefault(0.1)
+
+  /** Names a rule that is to fail; for the tests that a failing rule leaves query and answer intact. */
+  val FAIL_IN: OptionalConfigEntry[String] = SQLConf
+    .buildConf(prefix + "internal.failIn")
+    .internal()
+    .doc("Name of the rule that throws, in tests.")
+    .version("0.1.0")
+    .stringConf
+    .createOptional
+
+  /** All settings, in the order of the documentation. */
+  val all: Seq[ConfigEntry[?]] = Seq(
+    ENABLED,
+    JOIN_ENABLED,
+    JOIN_DEFAULT_MODE,
+    BROADCAST_BYTES_LIMIT,
+    BROADCAST_MEMORY_FRACTION,
+    SHUFFLED_HASH_MEMORY_FRACTION,
+    FOOTERS_ENABLED,
+    FOOTERS_MAX_FILES,
+    FOOTERS_MAX_MS,
+    CLUSTER_EXECUTORS,
+    CLUSTER_CORES,
+    CLUSTER_EXECUTOR_MEMORY,
+    FILTER_MODE,
+    FILTER_TYPES,
+    FILTER_IN_LIMIT,
+    FILTER_BLOOM_MIN_BYTES,
+    FILTER_BLOOM_MAX_BYTES,
+    FILTER_BLOOM_FPP,
+    FILTER_MERGE_BYTES,
+    FILTER_MAX_NUMBER,
+    FILTER_MAX_EDGE_NODES,
+    FILTER_MAX_KEYS,
+    FILTER_MIN_REJECTION
+  )
+
+  /** `docs/configs.md`: one row a setting. */
+  def markdown: String = {
+    val rows = all.map(e => s"| `${e.key}` | `${e.defaultValueString}` | ${e.doc} |")
+    ("# Settings" +: "" +:
+      "Generated from `SpringbokConf`; `make docs` writes it anew. All can be changed in a running session." +: "" +:
+      "| setting | default | what it does |" +: "| --- | --- | --- |" +: rows).mkString("", "\n", "\n")
+  }
+
+  private val warned = java.util.concurrent.ConcurrentHashMap.newKeySet[String]()
+
+  /** Warns, once a key, of settings under `spark.springbok.` that do not exist, naming the nearest that does. */
+  def warnUnknown(conf: SQLConf): Unit = {
+    val known = all.map(_.key).toSet + FAIL_IN.key
+    for (key <- conf.getAllConfs.keys if key.startsWith(prefix) && !known(key) && warned.add(key)) {
+      val distance = LevenshteinDistance.getDefaultInstance
+      val nearest = all.map(_.key).minBy(k => distance(key, k).intValue)
+      logWarning(s"$key is not a setting of Springbok and does nothing; the nearest one is $nearest.")
+    }
+  }
+}

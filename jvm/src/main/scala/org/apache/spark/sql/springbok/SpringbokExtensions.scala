@@ -1,0 +1,74 @@
+package org.apache.spark.sql.springbok
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveRuntimeFilters}
+import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, ReviseJoinStrategy}
+
+/**
+ * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
+ *
+ * {{{
+ *   analyzed plan
+ *     | optimizer ......... [LateRules] appends ChooseJoinStrategy to "User Provided Optimizers", the last batch
+ *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
+ *     | planner
+ *   physical plan
+ *     | stage preparation . [PlaceRuntimeFilters] edges from build sides to scans, after EnsureRequirements
+ *     v                                                                    <---------------------------------+
+ *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
+ *   a stage finishes ...... [ReviseJoinStrategy] the choice again with real sizes, then planned anew --------+
+ * }}}
+ *
+ * On a Spark that this jar was not made for nothing is hooked in, and one warning says so.
+ */
+class SpringbokExtensions extends (SparkSessionExtensions => Unit) with Logging {
+  override def apply(extensions: SparkSessionExtensions): Unit = SparkLine.unsupported() match {
+    case Some(why) => logWarning(why)
+    case None => Hooks.into(extensions)
+  }
+}
+
+/** Apart from the extension class, so that an unknown Spark never loads it. */
+private object Hooks {
+  def into(e: SparkSessionExtensions): Unit = {
+    // Makes Spark know the settings, so that a wrong value fails when it is set.
+    SpringbokConf.all.foreach(_.key)
+
+    // The builder is called at every optimization; the only place where the session's state can be reached.
+    e.injectOptimizerRule { session =>
+      LateRules.register(session.asInstanceOf[SparkSession])
+      NoRule
+    }
+    e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
+    e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
+    e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)
+  }
+}
+
+/** Rules that have to come after all of Spark's. */
+private object LateRules {
+  private val costEvaluator = SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key
+
+  /** Appends them once a session, beside what a user has put there. */
+  def register(session: SparkSession): Unit = synchronized {
+    val experimental = session.experimental
+    if (!experimental.extraOptimizations.contains(ChooseJoinStrategy)) {
+      experimental.extraOptimizations = experimental.extraOptimizations :+ ChooseJoinStrategy
+      val conf = session.sessionState.conf
+      SpringbokConf.warnUnknown(conf)
+      if (!conf.contains(costEvaluator))
+        conf.setConfString(costEvaluator, classOf[EdgeBlindCostEvaluator].getName)
+    }
+  }
+}
+
+/** What `injectOptimizerRule` wants in return. */
+private object NoRule extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan
+}

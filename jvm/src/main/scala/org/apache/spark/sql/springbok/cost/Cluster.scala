@@ -1,0 +1,60 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.config._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+
+/**
+ * The cluster that a plan is made for.
+ *
+ * @param executors
+ *   number of executors; a broadcast relation is held once by each
+ * @param coresPerExecutor
+ *   tasks that share an executor's memory
+ * @param executorHeap,
+ *   driverHeap bytes
+ * @param shufflePartitions
+ *   number of partitions of a shuffle
+ */
+final case class Cluster(
+    executors: Int,
+    coresPerExecutor: Int,
+    executorHeap: Long,
+    driverHeap: Long,
+    shufflePartitions: Int
+) {
+
+  /** Execution memory in bytes that one task can count on. */
+  def memoryPerTask(memoryFraction: Double): Double =
+    executorHeap * memoryFraction / math.max(1, coresPerExecutor)
+}
+
+object Cluster {
+
+  /** The running cluster; `spark.springbok.cluster.*` wins where it is set. */
+  def of(sc: SparkContext, conf: SQLConf): Cluster = {
+    val spark = sc.getConf
+    val local = sc.isLocal
+    val live = if (local) 1 else math.max(0, sc.getExecutorMemoryStatus.size - 1)
+    // Before the first executor has registered, what was asked for stands in.
+    val asked = Seq(
+      spark.get(EXECUTOR_INSTANCES).getOrElse(0),
+      if (spark.get(DYN_ALLOCATION_ENABLED)) spark.get(DYN_ALLOCATION_MIN_EXECUTORS) else 0
+    ).max
+    val cores = if (local) sc.defaultParallelism else spark.get(EXECUTOR_CORES)
+    val heap = Runtime.getRuntime.maxMemory
+    def set[T](entry: ConfigEntry[T], otherwise: => T)(implicit n: Numeric[T]): T = {
+      val v = conf.getConf(entry)
+      if (n.gt(v, n.zero)) v else otherwise
+    }
+    Cluster(
+      executors = set(SpringbokConf.CLUSTER_EXECUTORS, math.max(1, math.max(live, asked))),
+      coresPerExecutor = set(SpringbokConf.CLUSTER_CORES, math.max(1, cores)),
+      executorHeap =
+        set(SpringbokConf.CLUSTER_EXECUTOR_MEMORY, if (local) heap else spark.get(EXECUTOR_MEMORY) << 20),
+      driverHeap = heap,
+      shufflePartitions = conf.numShufflePartitions
+    )
+  }
+}

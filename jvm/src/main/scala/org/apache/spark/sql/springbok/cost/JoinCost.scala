@@ -1,0 +1,103 @@
+package org.apache.spark.sql.springbok.cost
+
+/**
+ * Impala's cost of distributing a join (`DistributedPlanner.createHashJoinFragment`): bytes sent over the network plus
+ * bytes inserted into hash tables. Pure functions: numbers in, numbers out; -1 is an unknown cost, as in Impala.
+ */
+object JoinCost {
+
+  /** An unknown cost. */
+  val Unknown: Double = -1
+
+  /** Bytes that Impala adds to a row for each tuple when it is serialized. */
+  val tupleOverhead = 4
+
+  /**
+   * One input of a join.
+   *
+   * @param rows
+   *   expected rows, None if unknown
+   * @param rowBytes
+   *   bytes of a row in memory
+   * @param boundBytes
+   *   bytes in memory that are not exceeded, None if unknown
+   * @param partitioned
+   *   whether it is already partitioned on the join keys, so that it need not be sent
+   * @param largestPartition
+   *   bytes in memory of its largest partition, where it has been shuffled already
+   */
+  final case class Side(
+      rows: Option[Double],
+      rowBytes: Double,
+      boundBytes: Option[Double],
+      partitioned: Boolean = false,
+      largestPartition: Option[Double] = None
+  ) {
+
+    /** Serialized bytes: rows × (row + tuple overhead). */
+    def bytes: Double = rows.fold(Unknown)(_ * (rowBytes + tupleOverhead))
+  }
+
+  /**
+   * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
+   * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
+   * collects the side and builds the table alone, while every core of the cluster waits.
+   */
+  def broadcast(build: Side, nodes: Int, coresPerNode: Int): Double =
+    if (build.bytes < 0 || nodes < 1) Unknown
+    else {
+      val parallel = math.max(1.0, math.sqrt(coresPerNode.toDouble))
+      build.bytes * nodes + build.bytes * nodes * parallel + build.bytes * nodes * coresPerNode * driverShare
+    }
+
+  /** Impala's own broadcast cost: `2 × size × nodes`. */
+  def impalaBroadcast(build: Side, nodes: Int): Double =
+    if (build.bytes < 0 || nodes < 1) Unknown else 2 * build.bytes * nodes
+
+  /** Bytes that a partitioned join sends: both sides, unless already partitioned on the keys. */
+  def network(left: Side, right: Side): Double =
+    if (left.bytes < 0 || right.bytes < 0) Unknown
+    else (if (left.partitioned) 0 else left.bytes) + (if (right.partitioned) 0 else right.bytes)
+
+  /** Cost of a partitioned hash join: both sides over the network and the build side's table. */
+  def partitioned(probe: Side, build: Side): Double = {
+    val sent = network(probe, build)
+    if (sent < 0) Unknown else sent + build.bytes
+  }
+
+  /**
+   * Cost of a sort-merge join: both sides over the network and sorted, which for each side measured about as much as
+   * sending it.
+   */
+  def sortMerge(left: Side, right: Side): Double = {
+    val sent = network(left, right)
+    if (sent < 0) Unknown else sent + left.bytes + right.bytes
+  }
+
+  /**
+   * Part of a broadcast's cost that the driver bears alone, relative to one core's share of a shuffle of the same bytes:
+   * collecting, building and serializing a row measured 0.5 to 1 µs against 0.3 to 0.6 µs for writing and reading it in
+   * a shuffle.
+   */
+  val driverShare = 1.0
+
+  /** Memory that a hash table takes, relative to the bytes of its rows: pointers, load factor, growth. */
+  val hashTableOverhead = 2.0
+
+  /**
+   * Bytes of the hash table of one partition of a shuffled hash join, None if the build side's size is unknown.
+   *
+   * @param partitions
+   *   partitions of the shuffle
+   * @param advisoryBytes
+   *   size up to which adaptive execution puts small partitions together, in compressed bytes
+   */
+  def hashTableBytes(build: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
+    build.boundBytes.map { bound =>
+      val largest = build.largestPartition.getOrElse(bound / math.max(1, partitions))
+      math.max(largest, math.min(bound, advisoryBytes * compression)) * hashTableOverhead
+    }
+
+  /** Rows in memory take up to this times the bytes of their compressed shuffle blocks. */
+  val compression = 4.0
+}

@@ -1,0 +1,113 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.optimizer.BuildLeft
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.stats.{Estimate, PlanStats}
+
+/**
+ * Expected effect of a filter.
+ *
+ * @param kept
+ *   part of the probe side's rows that stay
+ * @param domain
+ *   distinct values of the probe side's key, None if unknown
+ */
+final private[filter] case class Kept(kept: Double, domain: Option[Double])
+
+/** What statistics say about the filters of a join. */
+final private[filter] class JoinEstimates(conf: SQLConf) {
+  private val stats = new PlanStats
+
+  /**
+   * Which side filters which, or why none may. The side that is filtered must lose rows without a match anyway; of two
+   * possible directions the one from the smaller side is taken.
+   */
+  def direction(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
+    // Filtering the left side needs a join that drops its rows without a match, and the same for the right.
+    val fromRight = j.joinType match {
+      case _: InnerLike | LeftSemi | RightOuter => true
+      case _ => false
+    }
+    val fromLeft = j.joinType match {
+      case _: InnerLike | LeftSemi | LeftOuter | LeftAnti => true
+      case _ => false
+    }
+    val allowed = Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
+    j match {
+      case b: BroadcastHashJoinExec if b.isNullAwareAntiJoin =>
+        Some(Left(Reason.filterJoinType("null-aware anti")))
+      case b: BroadcastHashJoinExec =>
+        val build = if (b.buildSide == BuildLeft) 0 else 1
+        Some(
+          if (!allowed.contains(build)) Left(Reason.filterJoinType(j.joinType.sql))
+          else ready(j, Seq(build))
+        )
+      case _: ShuffledJoin =>
+        Some(if (allowed.isEmpty) Left(Reason.filterJoinType(j.joinType.sql)) else ready(j, allowed))
+      case _ => None
+    }
+  }
+
+  private def ready(j: BaseJoinExec, sides: Seq[Int]): Either[Reason, Direction] = {
+    val exchanged = sides.filter(s => BuildSides.exchange(j.children(s)).isDefined)
+    val fixed = exchanged.filter(s => KeyTrace.deterministic(j.children(s)))
+    if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
+    else if (exchanged.isEmpty) Left(Reason.noSource)
+    else if (fixed.isEmpty) Left(Reason.indeterminate)
+    else {
+      // A side that has finished can filter the other without anyone waiting.
+      val finished = fixed.filter(s =>
+        BuildSides.exchange(j.children(s)).exists {
+          case q: ShuffleQueryStageExec => q.isMaterialized
+          case _ => false
+        }
+      )
+      val sides = if (finished.size == 1) finished else fixed
+      Right(Direction(sides.minBy(s => side(j, s).flatMap(_.bytes).getOrElse(Double.MaxValue))))
+    }
+  }
+
+  /** The effect of the filter from key `i` of the source side, None if nothing is known. */
+  def kept(j: BaseJoinExec, d: Direction, i: Int): Option[Kept] = {
+    val (buildKey, probeKey) =
+      if (d.source == 0) (j.leftKeys(i), j.rightKeys(i)) else (j.rightKeys(i), j.leftKeys(i))
+    for (b <- side(j, d.source); p <- side(j, 1 - d.source); rows <- b.rows) yield {
+      val stats = (k: Expression, e: Estimate) => KeyTrace.column(k).flatMap(e.columns.get)
+      val (bs, ps) = (stats(buildKey, b), stats(probeKey, p))
+      val known = bs.exists(_.ndv.isDefined) || ps.exists(_.ndv.isDefined)
+      // Without distinct values: the part of the build side's table that is left.
+      val domain =
+        if (known) Some(this.stats.keyDomain(Seq(probeKey), Seq(buildKey), p, b)) else bs.map(_.tableRows)
+      val distinct = bs.flatMap(_.ndv).fold(rows.value)(math.min(_, rows.value))
+      domain.map(n => Kept(math.min(1.0, distinct / math.max(1.0, n)), domain))
+    }
+  }.flatten
+
+  /** Size in bytes of the bloom filter that tasks of the build side fill, for the keys it may have. */
+  def bloomBytes(j: BaseJoinExec, d: Direction, i: Int): Long = {
+    val (min, max) =
+      (conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES), conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES))
+    val key = if (d.source == 0) j.leftKeys(i) else j.rightKeys(i)
+    val keys = side(j, d.source).flatMap { e =>
+      val ndv = KeyTrace.column(key).flatMap(e.ndv)
+      e.rows.map(r => ndv.fold(r.bound)(math.min(_, r.bound)))
+    }
+    if (!conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")) 0L
+    // As with Impala, 1 MiB when nothing is known.
+    else
+      keys.fold(math.min(1L << 20, max))(k =>
+        SplitBlockBloom.bytesFor(k, conf.getConf(SpringbokConf.FILTER_BLOOM_FPP), min, max)
+      )
+  }
+
+  private def side(j: BaseJoinExec, s: Int): Option[Estimate] = j.logicalLink.collect { case l: Join =>
+    stats(if (s == 0) l.left else l.right)
+  }
+}

@@ -1,0 +1,277 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.exchange._
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.execution.springbok._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.report._
+
+/**
+ * Places runtime filters: for each key of an equi-join, an edge from the exchange of its build side to the scans of files
+ * that the key of its probe side comes from.
+ *
+ * {{{
+ *   SortMergeJoin l_orderkey = o_orderkey           SortMergeJoin l_orderkey = o_orderkey
+ *   :- Exchange                                     :- Exchange
+ *   :  +- Scan lineitem                         =>  :  +- RuntimeFilter RF000 -> l_orderkey   (second child: the
+ *   +- Exchange                                     :     +- Scan lineitem                      exchange below)
+ *      +- Filter                                    +- Exchange
+ *         +- Scan orders                               +- RuntimeFilterSource RF000 <- o_orderkey
+ *                                                         +- Filter
+ *                                                            +- Scan orders
+ * }}}
+ *
+ * Runs after `EnsureRequirements`, on the first plan and on each re-planning of adaptive execution, and finds the same
+ * filters again. It works from the root down and finishes a join's build side before it enters the probe side: so an edge
+ * holds the build side with its own filters, several hops agree with what stands under the joins, and there is no cycle.
+ *
+ * '''When''': the join removes probe rows without a match (inner; semi and right outer on the left; semi, left outer and
+ * anti on the right); the build side comes straight out of an exchange and is deterministic; the key's type compares by
+ * its bytes; statistics do not say that most rows would stay; the rows saved are worth the test, or the scan may prune.
+ *
+ * '''Why the answer cannot change''': see [[KeyTrace]] for the way down and [[ResolveRuntimeFilters]] for what is removed;
+ * until it is decided the filter passes every row. A filter never goes below an exchange that the plan reads twice, nor
+ * into a build side that dynamic partition pruning reads, so neither is computed twice.
+ *
+ * '''Settings''': `spark.springbok.runtimeFilter.*`.
+ */
+object PlaceRuntimeFilters extends Rule[SparkPlan] {
+  def apply(plan: SparkPlan): SparkPlan = {
+    def record = joinOf(plan)
+    if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty) plan
+    else Guarded("PlaceRuntimeFilters", plan, record.map(_.query))(new Placement(plan, conf).place())
+  }
+
+  private def joinOf(plan: SparkPlan): Option[JoinRecord] =
+    plan.collectFirst { case j: BaseJoinExec if recordOf(j).isDefined => recordOf(j).get }
+
+  private[filter] def recordOf(j: BaseJoinExec): Option[JoinRecord] =
+    j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag))
+}
+
+/** A filter on its way down: its key there, and what it is made of. */
+final private case class Pending(key: Expression, sourceKey: SourceKey, source: SparkPlan, make: MakeEdge) {
+  def at(key: Expression): Pending = copy(key = key)
+}
+
+/** The parts of a filter that do not change on the way; `kept` is the expected part of the rows that stay. */
+final private case class MakeEdge(records: Map[ExprId, FilterInfo], kept: Option[Double])
+
+/** One scan that a filter goes to. */
+final private case class PlacedAt(target: ExprId, info: FilterInfo)
+
+/** A key of a build side that filters are made of. */
+final private case class Candidate(
+    index: Int,
+    sourceKey: SourceKey,
+    at: Seq[PlacedAt],
+    kept: Option[Double],
+    bloomBytes: Long
+)
+
+final private class Placement(plan: SparkPlan, conf: SQLConf) {
+  private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
+  private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
+  private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
+  private val estimates = new JoinEstimates(conf)
+  private val targets = new FilterTargets(plan)
+  private var nodes = 0
+  private var filters = 0
+
+  def place(): SparkPlan = go(plan, Nil)
+
+  private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {
+    case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
+    // The filter that leaves least comes first.
+    case _ if targets.isScan(p) => pending.sortBy(_.make.kept.getOrElse(1.0)).foldLeft(p)(attach)
+    case _ if p.children.isEmpty => p
+    case _ =>
+      val children = p.children.zipWithIndex.map { case (c, i) => go(c, route(p, i, pending)) }
+      p.withNewChildren(children)
+  }
+
+  /** What of the pending filters goes to child `i`. */
+  private def route(p: SparkPlan, i: Int, pending: Seq[Pending]): Seq[Pending] =
+    pending.flatMap(f => targets.routes(p, f.key).collect { case KeyTrace.Route(`i`, key) => f.at(key) })
+
+  private def attach(scan: SparkPlan, f: Pending): SparkPlan = {
+    val info = KeyTrace.column(f.key).flatMap(a => f.make.records.get(a.exprId))
+    info.fold(scan) { i =>
+      val edge = RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
+      // The link of the scan it stands for. `setLogicalLink` would hand it down to the exchange as well.
+      edge.copyTagsFrom(scan)
+      edge
+    }
+  }
+
+  private def join(j: BaseJoinExec, pending: Seq[Pending]): SparkPlan = {
+    val record = PlaceRuntimeFilters.recordOf(j)
+    val direction = if (record.isEmpty || mode == "OFF") None else estimates.direction(j)
+    direction match {
+      case Some(Right(d)) =>
+        val (from, to) = (d.source, 1 - d.source)
+        val arriving = route(j, from, pending)
+        val built = go(j.children(from), arriving)
+        val (source, own) = make(j, record.get, d, built, arriving)
+        val probe = go(j.children(to), route(j, to, pending) ++ own)
+        j.withNewChildren(if (from == 0) Seq(source, probe) else Seq(probe, source))
+      case other =>
+        for (r <- record; Left(why) <- other) declineAll(r, d = None, j, why)
+        if (mode == "OFF") record.foreach(r => declineAll(r, None, j, Reason.modeOff(mode)))
+        val children = j.children.zipWithIndex.map { case (c, i) => go(c, route(j, i, pending)) }
+        j.withNewChildren(children)
+    }
+  }
+
+  /** The build side with a summary of the keys that filters are made of, and those filters. */
+  private def make(
+      j: BaseJoinExec,
+      record: JoinRecord,
+      d: Direction,
+      built: SparkPlan,
+      arriving: Seq[Pending]
+  ): (SparkPlan, Seq[Pending]) = {
+    val exchange = BuildSides.exchange(built).get
+    // What arrives here shrinks the build side before it is read.
+    val shrunk =
+      arriving.flatMap(f => f.make.kept.filter(_ => targets.of(j.children(d.source), f.key).nonEmpty)).product
+    val (from, to) = if (d.source == 0) (j.leftKeys, j.rightKeys) else (j.rightKeys, j.leftKeys)
+    val candidates = from.indices.flatMap { i =>
+      candidate(j, record, d, i, from, to(i), exchange, shrunk) match {
+        case Right(c) => Some(c)
+        case Left(why) =>
+          decline(record, i, d, j, why)
+          None
+      }
+    }
+    if (candidates.isEmpty) (built, Nil)
+    else {
+      val labels = candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${from(c.index).sql}"))
+      val summary = SummaryPlan(
+        labels,
+        candidates.collect { case Candidate(_, SourceKey.Shuffle(key), _, _, bloom) => key -> bloom },
+        conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
+        conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
+      )
+      val source = BuildSides.summarized(built, summary)
+      val edge = BuildSides.exchange(source).get
+      val own = candidates.map { c =>
+        Pending(to(c.index), c.sourceKey, edge, MakeEdge(c.at.map(i => i.target -> i.info).toMap, c.kept))
+      }
+      (source, own)
+    }
+  }
+
+  private def candidate(
+      j: BaseJoinExec,
+      record: JoinRecord,
+      d: Direction,
+      i: Int,
+      from: Seq[Expression],
+      probeKey: Expression,
+      exchange: SparkPlan,
+      shrunk: Double
+  ): Either[Reason, Candidate] = {
+    val buildKey = from(i)
+    for {
+      _ <- Either.cond(KeyType.supported(buildKey.dataType), (), Reason.keyType(buildKey.dataType.sql))
+      _ <- Either.cond(KeyTrace.column(probeKey).isDefined, (), Reason.noTarget)
+      sourceKey <- BuildSides.sourceKey(exchange, from, i).toRight(Reason.noSummary)
+      reached = targets.of(j.children(1 - d.source), probeKey, targets.own(j, 1 - d.source))
+      _ <- Either.cond(reached.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
+      estimate = estimates.kept(j, d, i)
+      kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
+      _ <- kept
+        .filter(_ > 1 - conf.getConf(SpringbokConf.FILTER_MIN_REJECTION))
+        .map(Reason.notSelective)
+        .toLeft(())
+      local = reached.filter(_.sameStage)
+      allowed = if (mode == "LOCAL") if (j.isInstanceOf[BroadcastHashJoinExec]) local else Nil else reached
+      _ <- Either.cond(allowed.nonEmpty, (), Reason.modeOff(mode))
+      _ <- Either.cond(filters + allowed.size <= maxFilters, (), Reason.tooManyFilters)
+      size = BuildSides.nodes(exchange) * allowed.size
+      _ <- Either.cond(nodes + size <= maxNodes, (), Reason.planTooLarge)
+    } yield {
+      filters += allowed.size
+      nodes += size
+      val at = allowed.map { t =>
+        val f = record.query.filter(record.id, i, Some(t.column.exprId)) {
+          new FilterRecord(record.id, i, buildKey.sql, Some(t.table), Some(t.column.name))
+        }
+        record.query.number(f)
+        f.expectedKept = kept
+        PlacedAt(
+          t.column.exprId,
+          FilterInfo(record.query, f, estimate.flatMap(_.domain), t.savedNs, minRejection)
+        )
+      }
+      Candidate(i, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, i))
+    }
+  }
+
+  private def minRejection: Double = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
+
+  private def declineAll(record: JoinRecord, d: Option[Direction], j: BaseJoinExec, why: Reason): Unit =
+    j.leftKeys.indices.foreach(i => decline(record, i, d.getOrElse(Direction(1)), j, why))
+
+  private def decline(record: JoinRecord, i: Int, d: Direction, j: BaseJoinExec, why: Reason): Unit =
+    // A filter that was placed before this re-planning is at work in a stage that has started.
+    if (!record.query.placed(record.id, i)) {
+      val key = (if (d.source == 0) j.leftKeys else j.rightKeys) (i)
+      record.query
+        .filter(record.id, i, None)(new FilterRecord(record.id, i, key.sql, None, None))
+        .decline(why)
+    }
+}
+
+/** Which child of a join is the source of its filters. */
+final private[filter] case class Direction(source: Int)
+
+/** The build sides of joins, as exchanges that finish before the scans that wait for them. */
+private[filter] object BuildSides {
+
+  /** The exchange, or its stage, that a join's child comes straight out of: only a sort may stand between. */
+  def exchange(child: SparkPlan): Option[SparkPlan] = child match {
+    case s: SortExec if !s.global => exchange(s.child)
+    case e: ShuffleExchangeExec => Some(e)
+    case e: BroadcastExchangeExec => Some(e)
+    case q: ExchangeQueryStageExec => Some(q)
+    case _ => None
+  }
+
+  /** The build side with the summary under its exchange; a stage that runs already is left as it is. */
+  def summarized(child: SparkPlan, summary: SummaryPlan): SparkPlan = child match {
+    case s: SortExec => s.withNewChildren(Seq(summarized(s.child, summary)))
+    case e: Exchange =>
+      val node = SummarizeKeysExec(summary, e.child)
+      node.copyTagsFrom(e.child)
+      e.withNewChildren(Seq(node))
+    case other => other
+  }
+
+  /** How a key is read from the exchange; None where a stage was started without a summary of it. */
+  def sourceKey(exchange: SparkPlan, keys: Seq[Expression], i: Int): Option[SourceKey] = {
+    def shuffle: Option[SourceKey.Shuffle] = KeyTrace.column(keys(i)).flatMap { a =>
+      val at = exchange.output.indexWhere(_.exprId == a.exprId)
+      Option.when(at >= 0)(SourceKey.Shuffle(BuildKey(at, keys(i).dataType)))
+    }
+    exchange match {
+      case _: BroadcastExchangeExec | _: BroadcastQueryStageExec =>
+        Some(SourceKey.Broadcast(i, keys.map(_.dataType)))
+      case s: ShuffleQueryStageExec =>
+        shuffle.filter(k => ResolveRuntimeFilters.summaryOf(s).exists(_.indexOf(k.key).isDefined))
+      case _ => shuffle
+    }
+  }
+
+  /** Operators that an edge to this exchange adds to the plan; a stage counts as one. */
+  def nodes(p: SparkPlan): Int = p match {
+    case _: QueryStageExec => 1
+    case _ => 1 + p.children.map(nodes).sum
+  }
+}

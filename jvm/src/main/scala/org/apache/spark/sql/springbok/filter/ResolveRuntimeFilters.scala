@@ -1,0 +1,257 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.springbok._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.{Guarded, SparkLine, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.stats.ParquetFooters
+import org.apache.spark.sql.types._
+
+/**
+ * Decides runtime filters when the stage of their scan is about to be made, and so their build side is finished: from the
+ * keys that it really holds, which of IN, min-max and bloom are worth applying, if any.
+ *
+ * {{{
+ *   RuntimeFilter RF000 -> l_orderkey            RuntimeFilter RF000[bloom, minmax] -> l_orderkey
+ *   :- Scan parquet lineitem                =>   +- Scan parquet lineitem, DataFilters: l_orderkey >= 7, l_orderkey <= 9000
+ *   +- ShuffleQueryStage 0
+ * }}}
+ *
+ *   - IN, or the range where there are more keys than `inLimit`, is pushed to the scan where the footers of its files say
+ *     that row groups can be skipped, or the column is a partition column.
+ *   - A bloom filter is tested row by row where the rows it removes save more than all tests cost.
+ *
+ * '''Why the answer cannot change''': only rows are removed whose key is null or no key of the build side, and placing
+ * made sure that the join drops those. The summary counts only if every map partition has reported; a broadcast relation
+ * is complete by nature. Where a summary is missing or incomplete the filter passes every row.
+ *
+ * '''Settings''': `spark.springbok.runtimeFilter.*`.
+ */
+object ResolveRuntimeFilters extends Rule[SparkPlan] {
+  def apply(plan: SparkPlan): SparkPlan =
+    if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
+    else {
+      def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.query }
+      Guarded("ResolveRuntimeFilters", dropped(plan), record) {
+        plan.transformUp { case f: RuntimeFilterExec => new FilterDecision(f, conf).resolved }
+      }
+    }
+
+  private def dropped(plan: SparkPlan): SparkPlan = plan.transformUp { case f: RuntimeFilterExec =>
+    f.info.record.decline(Reason.failed)
+    f.child
+  }
+
+  /** The summary under a shuffle's exchange, of the run that filled it. */
+  def summaryOf(s: ShuffleQueryStageExec): Option[SummarizeKeysExec] = {
+    def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
+      case k: SummarizeKeysExec => Some(k)
+      case _: WholeStageCodegenExec | _: InputAdapter => under(p.children.head)
+      case _ => None
+    }
+    s.shuffle match {
+      case e: ShuffleExchangeExec => under(e.child)
+      case _ => None
+    }
+  }
+}
+
+/** The decision about one filter. */
+final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
+  import FilterDecision._
+  private val record = f.info.record
+  private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
+  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+  private val column = KeyTrace.column(f.key)
+
+  def resolved: SparkPlan = facts match {
+    case Left(why) =>
+      record.decline(why)
+      f.child
+    case Right(k) =>
+      record.buildRows = Some(k.rows)
+      record.buildKeys = k.distinct.map(_.round)
+      apply(k)
+  }
+
+  private def facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
+    case (SourceKey.Broadcast(index, keys), b: BroadcastQueryStageExec) if b.isMaterialized =>
+      BroadcastKeys.read(b, index, keys, conf)
+    case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized =>
+      val summary = ResolveRuntimeFilters.summaryOf(s)
+      val found = summary.flatMap(n => n.indexOf(key).map(n.summary -> _))
+      found.toRight(Reason.noSummary).flatMap { case (sum, i) =>
+        val partitions = s.shuffle.numMappers
+        Either.cond(sum.partitions == partitions, sum.key(i), Reason.incomplete(sum.partitions, partitions))
+      }
+    case _ => Left(Reason.noSummary)
+  }
+
+  private def apply(k: KeyFacts): SparkPlan = {
+    val pushed = push(k)
+    val row = rowLevel(k)
+    val kinds = pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)
+    if (kinds.isEmpty) {
+      record.decline(row.swap.getOrElse(Reason.typesOff))
+      f.child
+    } else {
+      record.kinds = kinds.distinct
+      record.status = "used"
+      record.outcome = Reason.used(record.kinds)
+      val child = pushed.fold(f.child)(p => f.child.transformUp { case s: FileSourceScanExec => p.into(s) })
+      val applied =
+        AppliedRuntimeFilterExec(
+          f.sourceKey,
+          f.key,
+          row.toOption.map(_.predicate),
+          f.source.canonicalized,
+          child
+        )(f.info)
+      applied.copyTagsFrom(f)
+      applied
+    }
+  }
+
+  // ---- what the scan can use
+
+  private def scan: Option[FileSourceScanExec] = f.child.collectFirst { case s: FileSourceScanExec => s }
+
+  /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
+  private def push(k: KeyFacts): Option[Pushed] = for {
+    s <- scan
+    a <- column
+    values = Option(k.values).map(_.toArray.toSeq).filter(v => v.size <= inLimit && types("IN"))
+    (low, high) <- k.range
+    partition = s.relation.partitionSchema.exists(p => conf.resolver(p.name, a.name))
+    kind <-
+      if (values.isDefined) Some("in") else Option.when(types("MINMAX"))("minmax")
+    predicate <- literals(a, values.getOrElse(Seq(low, high)), values.isDefined)
+    if partition || prunes(s, a, values, low, high)
+  } yield Pushed(kind, predicate, partition)
+
+  /** Literals of the column's own type; a key that the column cannot hold is none of its values. */
+  private def literals(a: Attribute, values: Seq[Any], list: Boolean): Option[Expression] = {
+    val typed = values.map(v => literal(v, a.dataType))
+    if (list) {
+      val fitting = typed.flatten
+      if (fitting.isEmpty) Some(Literal.FalseLiteral) else Some(In(a, fitting))
+    } else {
+      // A bound outside of the column's type bounds nothing.
+      val from: Option[Expression] = typed.head.map(GreaterThanOrEqual(a, _))
+      val to: Option[Expression] = typed.last.map(LessThanOrEqual(a, _))
+      (from ++ to).reduceOption(And(_, _))
+    }
+  }
+
+  /** Whether the footers of the scan's files say that row groups can be skipped; counts them in the record. */
+  private def prunes(
+      s: FileSourceScanExec,
+      a: Attribute,
+      values: Option[Seq[Any]],
+      low: Any,
+      high: Any
+  ): Boolean = {
+    val groups = ParquetFooters.read(s.relation).map(_.groups).getOrElse(Nil)
+    val ranges = groups.map(_.ranges.get(a.name))
+    (number(low, f.key.dataType), number(high, f.key.dataType)) match {
+      case (Some(from), Some(to)) if ranges.nonEmpty && ranges.forall(_.isDefined) =>
+        val sorted = values.map(_.flatMap(number(_, f.key.dataType)).sorted.toArray)
+        val removed = ranges.flatten.count { r =>
+          r.max < from || r.min > to || sorted.exists(none(_, r.min, r.max))
+        }
+        record.rowGroups = Some(removed -> groups.size)
+        removed > 0
+      // Strings, or footers without statistics: a short list may still be refused by dictionaries.
+      case _ => groups.nonEmpty && values.exists(_.size <= shortList)
+    }
+  }
+
+  /** Whether no value lies between the bounds. */
+  private def none(sorted: Array[Double], min: Double, max: Double): Boolean = {
+    val at = java.util.Arrays.binarySearch(sorted, min)
+    val first = if (at >= 0) at else -at - 1
+    first >= sorted.length || sorted(first) > max
+  }
+
+  // ---- row by row
+
+  private def rowLevel(k: KeyFacts): Either[Reason, RowTest] = {
+    val kept = for (n <- k.distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
+    val expected = kept.orElse(record.expectedKept).getOrElse(unknownKept)
+    if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
+    else if (k.values != null && k.values.isEmpty)
+      Either.cond(FilterCost.pays(0, f.info.savedNs, 1), RowTest("false", Literal.FalseLiteral), saves(0, 1))
+    else if (!types("BLOOM")) Left(Reason.typesOff)
+    else
+      bloom(k).flatMap { b =>
+        val test = FilterCost.test(b.bytes)
+        val rate = SplitBlockBloom.falsePositiveRate(k.distinct.getOrElse(0.0), b.bytes)
+        val stays = expected + (1 - expected) * rate
+        if (stays > 1 - f.info.minRejection) Left(Reason.bloomFull(rate))
+        else if (!FilterCost.pays(stays, f.info.savedNs, test)) Left(saves(stays, test))
+        else {
+          record.bytes = Some(b.bytes)
+          record.falsePositiveRate = Some(rate)
+          val shipped = SparkSession.active.sparkContext.broadcast(b)
+          Right(RowTest("bloom", BloomContains(f.key, shipped)))
+        }
+      }
+  }
+
+  private def saves(kept: Double, test: Double): Reason =
+    Reason.noShuffleSaved((1 - kept) * f.info.savedNs, test)
+
+  private def bloom(k: KeyFacts): Either[Reason, SplitBlockBloom] =
+    if (k.values == null) Option(k.bloom).toRight(Reason.noBloom)
+    else {
+      val bytes = SplitBlockBloom.bytesFor(
+        k.values.size.toDouble,
+        conf.getConf(SpringbokConf.FILTER_BLOOM_FPP) / 4,
+        conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES),
+        conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)
+      )
+      val b = SplitBlockBloom.ofBytes(bytes)
+      k.values.forEach(v => b.put(KeyType.hash(v, k.dataType)))
+      Right(b)
+    }
+}
+
+private object FilterDecision {
+
+  /** A list this short is pushed even where ranges do not prune. */
+  val shortList = 16
+
+  /** What is taken for the part that stays when nothing is known. */
+  val unknownKept = 0.5
+
+  final case class RowTest(kind: String, predicate: Expression)
+
+  final case class Pushed(kind: String, predicate: Expression, partition: Boolean) {
+    def into(s: FileSourceScanExec): FileSourceScanExec =
+      if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
+      else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
+  }
+
+  /** A key's value, as [[KeyFacts]] keeps it, as a literal of this type; None if the type cannot hold it. */
+  def literal(v: Any, t: DataType): Option[Literal] = (v, t) match {
+    case (l: Long, IntegerType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, DateType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
+    case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
+    case (other, _) => Some(Literal(other, t))
+  }
+
+  /** A key's value as a number, None if it is none. */
+  def number(v: Any, t: DataType): Option[Double] = (v, t) match {
+    case (l: Long, _) => Some(l.toDouble)
+    case (d: Decimal, _) => Some(d.toDouble)
+    case _ => None
+  }
+}

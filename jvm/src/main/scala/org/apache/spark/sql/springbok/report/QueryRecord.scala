@@ -1,0 +1,124 @@
+package org.apache.spark.sql.springbok.report
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
+
+/** What was decided about a join. */
+final case class JoinDecision(
+    choice: JoinChoice,
+    input: Option[JoinInput],
+    leftSource: Option[String],
+    rightSource: Option[String]
+)
+
+/**
+ * A join of the query.
+ *
+ * @param userHint
+ *   the hint that the query itself gave; what Springbok sets is never taken for it
+ */
+final class JoinRecord(
+    val query: QueryRecord,
+    val id: Int,
+    val joinType: String,
+    val leftKeys: Seq[String],
+    val rightKeys: Seq[String],
+    val other: Option[String],
+    val userHint: JoinHint
+) {
+  @volatile var planned: Option[JoinDecision] = None
+  @volatile var latest: Option[JoinDecision] = None
+}
+
+/** A runtime filter, or one that was not made. */
+final class FilterRecord(
+    val join: Int,
+    val key: Int,
+    val sourceKey: String,
+    val targetTable: Option[String],
+    val targetColumn: Option[String]
+) {
+
+  /** Counts the filters that were placed, as in Impala; None for one that never was. */
+  @volatile var number: Option[Int] = None
+  def id: String = number.fold("-")(n => f"RF$n%03d")
+  @volatile var outcome: Reason = Reason.placed
+  @volatile var status: String = "placed"
+  @volatile var kinds: Seq[String] = Nil
+  @volatile var buildRows: Option[Long] = None
+  @volatile var buildKeys: Option[Long] = None
+  @volatile var expectedKept: Option[Double] = None
+  @volatile var bytes: Option[Long] = None
+  @volatile var falsePositiveRate: Option[Double] = None
+  @volatile var rowGroups: Option[(Int, Int)] = None
+
+  /** Not made, or made and not used. */
+  def decline(why: Reason): Unit = {
+    status = "declined"
+    outcome = why
+  }
+}
+
+/**
+ * Everything decided about one query. Joins carry it as a tag, which survives adaptive execution's re-planning; a
+ * subquery's record is adopted by its query's, so that filter ids are unique.
+ */
+final class QueryRecord {
+  @volatile private var parent: Option[QueryRecord] = None
+  private val joinRecords = mutable.ArrayBuffer.empty[JoinRecord]
+  private val filterRecords = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
+  private val failureTexts = mutable.LinkedHashSet.empty[(String, String)]
+
+  private def root: QueryRecord = parent.fold(this)(_.root)
+
+  def adopt(child: QueryRecord): Unit = if (child.root ne root) child.root.parent = Some(root)
+
+  def addJoin(make: (QueryRecord, Int) => JoinRecord): JoinRecord = root.synchronized {
+    val r = make(this, root.joinRecords.size)
+    root.joinRecords += r
+    r
+  }
+
+  /**
+   * The filter from a key of a join to a column, made the first time; re-planning finds it again and so keeps its id.
+   *
+   * @param target
+   *   the scan's column, None for a filter that reaches none
+   */
+  def filter(join: Int, key: Int, target: Option[ExprId])(make: => FilterRecord): FilterRecord =
+    root.synchronized {
+      root.filterRecords.getOrElseUpdate((join, key, target), make)
+    }
+
+  /** Whether a filter from this key was placed, now or before the last re-planning. */
+  def placed(join: Int, key: Int): Boolean =
+    filters.exists(f => f.join == join && f.key == key && f.number.isDefined)
+
+  def number(f: FilterRecord): Unit = root.synchronized {
+    if (f.number.isEmpty) f.number = Some(root.filterRecords.values.count(_.number.isDefined))
+    f.status = "placed"
+    f.outcome = Reason.placed
+  }
+
+  def failed(rule: String, e: Throwable): Unit = root.synchronized {
+    // The class alone: a message may hold data.
+    root.failureTexts.add(rule -> e.getClass.getName): Unit
+  }
+
+  def joins: Seq[JoinRecord] = root.synchronized(root.joinRecords.toList)
+  def filters: Seq[FilterRecord] = root.synchronized(root.filterRecords.values.toList)
+  def failures: Seq[(String, String)] = root.synchronized(root.failureTexts.toList)
+}
+
+object QueryRecord {
+
+  /** On a logical join: what was decided about it. Joins are never shared between queries, as expressions are. */
+  val tag: TreeNodeTag[JoinRecord] = TreeNodeTag[JoinRecord]("springbok.join")
+
+  def of(plan: LogicalPlan): Option[QueryRecord] =
+    plan.collectFirst { case j: Join if j.getTagValue(tag).isDefined => j.getTagValue(tag).get.query }
+}

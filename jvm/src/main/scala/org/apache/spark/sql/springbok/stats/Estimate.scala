@@ -1,0 +1,78 @@
+package org.apache.spark.sql.springbok.stats
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
+
+/** Where a number comes from, best first. */
+sealed abstract class Source(val name: String)
+object Source {
+  case object Runtime extends Source("runtime")
+  case object Analyzed extends Source("analyzed")
+  case object Footer extends Source("footer")
+  case object Estimated extends Source("estimated")
+}
+
+/**
+ * A number of rows with its source.
+ *
+ * @param value
+ *   expected rows
+ * @param bound
+ *   rows that are not exceeded unless the statistics are wrong: conjuncts whose selectivity is only guessed do not
+ *   reduce it. What may be held in memory is decided by it.
+ */
+final case class Rows(value: Double, bound: Double, source: Source) {
+  def scale(by: Double): Rows = copy(value = value * by, bound = bound * by, source = Source.Estimated)
+}
+
+/**
+ * What is known of a column in the table that it comes from.
+ *
+ * @param ndv
+ *   number of distinct values in the unfiltered table
+ * @param tight
+ *   whether `ndv` is counted or bounded by the column's range, not merely by the table's rows
+ * @param min,
+ *   max smallest and largest value as numbers (days for dates, microseconds for timestamps)
+ * @param tableRows
+ *   rows of the unfiltered table, which no combination of its columns has more values than
+ */
+final case class ColumnStats(
+    ndv: Option[Double],
+    tight: Boolean,
+    min: Option[Double],
+    max: Option[Double],
+    tableRows: Double
+)
+
+/**
+ * What is known of a plan's output.
+ *
+ * @param rows
+ *   None: unknown, which is never 0 nor infinite
+ * @param rowBytes
+ *   bytes of one row in memory, as an `UnsafeRow`
+ */
+final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: AttributeMap[ColumnStats]) {
+
+  /** Expected bytes in memory. */
+  def bytes: Option[Double] = rows.map(_.value * rowBytes)
+
+  /** Bytes in memory that are not exceeded unless the statistics are wrong. */
+  def boundBytes: Option[Double] = rows.map(_.bound * rowBytes)
+
+  def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
+}
+
+object Estimate {
+
+  /** Bytes of a row of these columns as an `UnsafeRow`: null bits, 8 a field, variable parts rounded up to words. */
+  def rowBytes(output: Seq[Attribute]): Double = {
+    val bits = math.ceil(output.size / 64.0) * 8
+    bits + output.map { a =>
+      val size = a.dataType.defaultSize
+      if (size <= 8) 8.0 else 8.0 + math.ceil(size / 8.0) * 8
+    }.sum
+  }
+
+  def unknown(output: Seq[Attribute]): Estimate = Estimate(None, rowBytes(output), AttributeMap.empty)
+}

@@ -1,0 +1,83 @@
+"""Run sbt, from the PATH or through a launcher that Maven's own client fetches.
+
+Used by the Makefile and by the wheel's build hook, so it needs nothing but Python's standard library.
+A missing or wrong JDK, or a missing Maven, ends in one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+JAVA_VERSIONS = (17, 21)
+
+
+class BuildError(Exception):
+    """The machine lacks something that the build needs; the message says what to do."""
+
+
+def java() -> str:
+    """The java executable of JAVA_HOME or of the PATH; BuildError if it is missing or of a wrong version."""
+    home = os.environ.get("JAVA_HOME")
+    exe = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not exe or not Path(exe).exists():
+        raise BuildError("No JDK found: install JDK 17 and put it on the PATH, or point JAVA_HOME at it.")
+    text = subprocess.run([exe, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', text)
+    major = int(found.group(1)) if found else 0
+    if major not in JAVA_VERSIONS:
+        raise BuildError(f"{exe} is Java {major or 'of an unknown version'}: Spark 4 and this build need JDK 17 (or 21).")
+    javac = Path(exe).resolve().with_name("javac")
+    if not javac.exists():
+        raise BuildError(f"{exe} is a JRE without a compiler: install the whole JDK 17.")
+    return exe
+
+
+def sbt_version() -> str:
+    """The sbt version that project/build.properties pins."""
+    return (ROOT / "project" / "build.properties").read_text().split("=", 1)[1].strip()
+
+
+def launcher() -> Path:
+    """The sbt launcher's jar, fetched once into .cache through Maven."""
+    jar = ROOT / ".cache" / f"sbt-launch-{sbt_version()}.jar"
+    if jar.exists():
+        return jar
+    mvn = shutil.which("mvn")
+    if not mvn:
+        raise BuildError("Neither sbt nor Maven is on the PATH: install Maven (it fetches the sbt launcher), or sbt.")
+    jar.parent.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [mvn, "-q", "-B", "dependency:copy", f"-Dartifact=org.scala-sbt:sbt-launch:{sbt_version()}",
+         f"-DoutputDirectory={jar.parent}"],
+        capture_output=True, text=True, check=False, cwd=jar.parent,
+    )  # fmt: skip
+    if not jar.exists():
+        raise BuildError(f"Maven could not fetch the sbt launcher: {(done.stdout + done.stderr).strip()[-500:]}")
+    return jar
+
+
+def command(args: list[str]) -> list[str]:
+    """The command line that runs sbt with these arguments."""
+    exe = java()
+    if sbt := shutil.which("sbt"):
+        return [sbt, "--batch", *args]
+    return [exe, "-Xmx2g", "-Xss8m", "-Dsbt.supershell=false", "-Dsbt.color=false", "-Dsbt.server.autostart=false",
+            "-jar", str(launcher()), *args]  # fmt: skip
+
+
+def run(args: list[str]) -> int:
+    """Run sbt in the repository's root and return its exit code."""
+    return subprocess.run(command(args), cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(run(sys.argv[1:]))
+    except BuildError as e:
+        sys.exit(f"springbok build: {e}")
