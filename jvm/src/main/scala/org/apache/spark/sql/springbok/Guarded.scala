@@ -32,8 +32,9 @@ object Guarded extends Logging {
       if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
       body
     } catch {
-      // A LinkageError is what a Spark of another version shows itself as.
-      case e @ (NonFatal(_) | _: LinkageError) if !strict || e.isInstanceOf[Injected] =>
+      // A LinkageError is what a Spark of another version shows itself as; a deep plan may overflow the stack.
+      case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
+          if !strict || e.isInstanceOf[Injected] =>
         if (logged.add(rule + e.getClass.getName)) {
           logWarning(s"$rule failed; the plan goes on without it, and this is logged once.", e)
         }

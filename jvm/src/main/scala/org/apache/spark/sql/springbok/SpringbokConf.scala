@@ -14,6 +14,9 @@ import org.apache.spark.sql.internal.SQLConf
  */
 object SpringbokConf extends Logging {
   private val prefix = "spark.springbok."
+  private val joinModes = Seq("SPARK", "BROADCAST", "PARTITIONED")
+  private val filterModes = Seq("OFF", "LOCAL", "GLOBAL")
+  private val filterTypes = Seq("IN", "MINMAX", "BLOOM")
 
   val ENABLED: ConfigEntry[Boolean] = SQLConf
     .buildConf(prefix + "enabled")
@@ -40,7 +43,7 @@ object SpringbokConf extends Logging {
     .version("0.1.0")
     .stringConf
     .transform(_.toUpperCase(Locale.ROOT))
-    .checkValues(Set("SPARK", "BROADCAST", "PARTITIONED"))
+    .checkValues(joinModes.toSet)
     .createWithDefault("SPARK")
 
   val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] = SQLConf
@@ -130,7 +133,7 @@ object SpringbokConf extends Logging {
     .version("0.1.0")
     .stringConf
     .transform(_.toUpperCase(Locale.ROOT))
-    .checkValues(Set("OFF", "LOCAL", "GLOBAL"))
+    .checkValues(filterModes.toSet)
     .createWithDefault("GLOBAL")
 
   val FILTER_TYPES: ConfigEntry[Seq[String]] = SQLConf
@@ -140,8 +143,8 @@ object SpringbokConf extends Logging {
     .stringConf
     .transform(_.toUpperCase(Locale.ROOT))
     .toSequence
-    .checkValue(_.forall(Set("IN", "MINMAX", "BLOOM")), "The kinds must be among IN, MINMAX, BLOOM.")
-    .createWithDefault(Seq("IN", "MINMAX", "BLOOM"))
+    .checkValue(_.forall(filterTypes.contains), "The kinds must be among IN, MINMAX, BLOOM.")
+    .createWithDefault(filterTypes)
 
   val FILTER_IN_LIMIT: ConfigEntry[Int] = SQLConf
     .buildConf(prefix + "runtimeFilter.inLimit")
@@ -266,6 +269,31 @@ object SpringbokConf extends Logging {
       "Generated from `SpringbokConf`; `make docs` writes it anew. All can be changed in a running session." +: "" +:
       "| setting | default | what it does |" +: "| --- | --- | --- |" +: rows).mkString("", "\n", "\n")
   }
+
+  /** The same for programs: Python checks settings before there is a JVM. */
+  def json: String = {
+    import org.json4s.JsonDSL._
+    import org.json4s.jackson.JsonMethods.{pretty, render}
+    val settings = all.map { e =>
+      val (kind, allowed) = kinds.getOrElse(
+        e,
+        e.defaultValue.get match {
+          case _: Boolean => "boolean" -> Nil
+          case _: Int => "int" -> Nil
+          case _: Double => "double" -> Nil
+          case _ => (if (e.key.endsWith("Ms")) "int" else "bytes") -> Nil
+        }
+      )
+      ("key" -> e.key) ~ ("default" -> e.defaultValueString) ~ ("kind" -> kind) ~ ("allowed" -> allowed)
+    }
+    pretty(render(settings)) + "\n"
+  }
+
+  private lazy val kinds: Map[ConfigEntry[?], (String, Seq[String])] = Map(
+    JOIN_DEFAULT_MODE -> ("string" -> joinModes),
+    FILTER_MODE -> ("string" -> filterModes),
+    FILTER_TYPES -> ("list" -> filterTypes)
+  )
 
   private val warned = java.util.concurrent.ConcurrentHashMap.newKeySet[String]()
 

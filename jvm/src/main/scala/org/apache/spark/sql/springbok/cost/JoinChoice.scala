@@ -78,7 +78,8 @@ object JoinChoice {
     val hashes = Seq(BuildLeft -> in.hashLeft, BuildRight -> in.hashRight).map { case (side, allowed) =>
       val cost = partitioned(build(in, other(side)), build(in, side))
       val why =
-        if (!allowed) Some(Reason.joinType("shuffled hash", side)) else overHashLimit(build(in, side), in)
+        if (!allowed) Some(Reason.joinType("shuffled hash", side))
+        else overHashLimit(build(in, side), build(in, other(side)), in)
       Alternative(ShuffledHash(side), cost, why)
     }
     val merge =
@@ -122,8 +123,8 @@ object JoinChoice {
     }
   }
 
-  private def overHashLimit(side: Side, in: JoinInput): Option[Reason] =
-    hashTableBytes(side, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {
+  private def overHashLimit(side: Side, probe: Side, in: JoinInput): Option[Reason] =
+    hashTableBytes(side, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {
       case None => Some(Reason.sizeUnknown)
       case Some(table) =>
         Option.when(table > in.limits.hashBytes)(Reason.hashTableTooBig(table, in.limits.hashBytes))

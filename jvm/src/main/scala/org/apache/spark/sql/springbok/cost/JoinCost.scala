@@ -92,10 +92,12 @@ object JoinCost {
    * @param advisoryBytes
    *   size up to which adaptive execution puts small partitions together, in compressed bytes
    */
-  def hashTableBytes(build: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
+  def hashTableBytes(build: Side, probe: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
     build.boundBytes.map { bound =>
       val largest = build.largestPartition.getOrElse(bound / math.max(1, partitions))
-      math.max(largest, math.min(bound, advisoryBytes * compression)) * hashTableOverhead
+      // Put together, a partition holds rows of both sides.
+      val share = probe.boundBytes.fold(1.0)(p => bound / math.max(1.0, bound + p))
+      math.max(largest, math.min(bound, advisoryBytes * compression * share)) * hashTableOverhead
     }
 
   /** Rows in memory take up to this times the bytes of their compressed shuffle blocks. */

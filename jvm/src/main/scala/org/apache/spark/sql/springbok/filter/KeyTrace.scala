@@ -72,8 +72,13 @@ object KeyTrace {
     case _ => None
   }
 
+  /** The key as people write it: `o_custkey`, without the table that it came by. */
+  def label(key: Expression): String = key.transform { case a: AttributeReference =>
+    a.withQualifier(Nil)
+  }.sql
+
   /** The key with another column of the same type in it. */
-  def replace(key: Expression, by: Attribute): Expression = key.transform { case _: Attribute => by }
+  def replace(key: Expression, by: Attribute): Expression = key.transformUp { case _: Attribute => by }
 
   private def widens(a: Attribute, to: IntegralType): Boolean = a.dataType match {
     case from: IntegralType => from.defaultSize <= to.defaultSize
@@ -89,7 +94,7 @@ object KeyTrace {
       list
         .collectFirst {
           case x: Attribute if x.exprId == a.exprId => key
-          case x @ Alias(inner, _) if x.exprId == a.exprId => key.transform { case _: Attribute => inner }
+          case x @ Alias(inner, _) if x.exprId == a.exprId => key.transformUp { case _: Attribute => inner }
         }
         .filter(column(_).isDefined)
     }

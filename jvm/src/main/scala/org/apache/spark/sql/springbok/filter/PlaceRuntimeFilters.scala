@@ -151,7 +151,8 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     }
     if (candidates.isEmpty) (built, Nil)
     else {
-      val labels = candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${from(c.index).sql}"))
+      val labels =
+        candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${KeyTrace.label(from(c.index))}"))
       val summary = SummaryPlan(
         labels,
         candidates.collect { case Candidate(_, SourceKey.Shuffle(key), _, _, bloom) => key -> bloom },
@@ -201,7 +202,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       nodes += size
       val at = allowed.map { t =>
         val f = record.query.filter(record.id, i, Some(t.column.exprId)) {
-          new FilterRecord(record.id, i, buildKey.sql, Some(t.table), Some(t.column.name))
+          new FilterRecord(record.id, i, KeyTrace.label(buildKey), Some(t.table), Some(t.column.name))
         }
         record.query.number(f)
         f.expectedKept = kept
@@ -219,14 +220,17 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private def declineAll(record: JoinRecord, d: Option[Direction], j: BaseJoinExec, why: Reason): Unit =
     j.leftKeys.indices.foreach(i => decline(record, i, d.getOrElse(Direction(1)), j, why))
 
-  private def decline(record: JoinRecord, i: Int, d: Direction, j: BaseJoinExec, why: Reason): Unit =
-    // A filter that was placed before this re-planning is at work in a stage that has started.
-    if (!record.query.placed(record.id, i)) {
+  private def decline(record: JoinRecord, i: Int, d: Direction, j: BaseJoinExec, why: Reason): Unit = {
+    val placed = record.query.filters.filter(f => f.join == record.id && f.key == i && f.number.isDefined)
+    if (placed.isEmpty) {
       val key = (if (d.source == 0) j.leftKeys else j.rightKeys) (i)
-      record.query
-        .filter(record.id, i, None)(new FilterRecord(record.id, i, key.sql, None, None))
-        .decline(why)
+      val f = new FilterRecord(record.id, i, KeyTrace.label(key), None, None)
+      record.query.filter(record.id, i, None)(f).decline(why)
+    } else {
+      // One that was placed before this re-planning is at work in a stage that has started, or is not wanted any more.
+      placed.filter(f => f.status == "placed" && f.outcome == Reason.placed).foreach(_.outcome = why)
     }
+  }
 }
 
 /** Which child of a join is the source of its filters. */

@@ -184,7 +184,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
 
   private def rowLevel(k: KeyFacts): Either[Reason, RowTest] = {
     val kept = for (n <- k.distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
-    val expected = kept.orElse(record.expectedKept).getOrElse(unknownKept)
+    record.observedKept = kept
+    val expected = record.kept.getOrElse(unknownKept)
     if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
     else if (k.values != null && k.values.isEmpty)
       Either.cond(FilterCost.pays(0, f.info.savedNs, 1), RowTest("false", Literal.FalseLiteral), saves(0, 1))

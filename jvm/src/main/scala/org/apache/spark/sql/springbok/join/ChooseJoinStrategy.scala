@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost._
+import org.apache.spark.sql.springbok.filter.KeyTrace
 import org.apache.spark.sql.springbok.report._
 import org.apache.spark.sql.springbok.stats.{Estimate, PlanStats}
 
@@ -92,8 +93,9 @@ final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper w
   def first(j: Join, query: QueryRecord): LogicalPlan = {
     val record = query.addJoin { (q, id) =>
       val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
-        case Some((_, l, r, o, _, _, _, _)) => (l.map(_.sql), r.map(_.sql), o.map(_.sql))
-        case None => (Nil, Nil, j.condition.map(_.sql))
+        case Some((_, l, r, o, _, _, _, _)) =>
+          (l.map(KeyTrace.label), r.map(KeyTrace.label), o.map(KeyTrace.label))
+        case None => (Nil, Nil, j.condition.map(KeyTrace.label))
       }
       new JoinRecord(q, id, j.joinType.sql, left, right, other, j.hint)
     }

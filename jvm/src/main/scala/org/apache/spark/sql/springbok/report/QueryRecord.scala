@@ -52,9 +52,13 @@ final class FilterRecord(
   @volatile var buildRows: Option[Long] = None
   @volatile var buildKeys: Option[Long] = None
   @volatile var expectedKept: Option[Double] = None
+  @volatile var observedKept: Option[Double] = None
   @volatile var bytes: Option[Long] = None
   @volatile var falsePositiveRate: Option[Double] = None
   @volatile var rowGroups: Option[(Int, Int)] = None
+
+  /** Part of the probe side's rows that stay, by what is known now. */
+  def kept: Option[Double] = observedKept.orElse(expectedKept)
 
   /** Not made, or made and not used. */
   def decline(why: Reason): Unit = {
@@ -93,10 +97,6 @@ final class QueryRecord {
     root.synchronized {
       root.filterRecords.getOrElseUpdate((join, key, target), make)
     }
-
-  /** Whether a filter from this key was placed, now or before the last re-planning. */
-  def placed(join: Int, key: Int): Boolean =
-    filters.exists(f => f.join == join && f.key == key && f.number.isDefined)
 
   def number(f: FilterRecord): Unit = root.synchronized {
     if (f.number.isEmpty) f.number = Some(root.filterRecords.values.count(_.number.isDefined))

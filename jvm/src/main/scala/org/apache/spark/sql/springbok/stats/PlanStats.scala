@@ -7,8 +7,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.types._
 
 /**
@@ -35,7 +36,7 @@ final class PlanStats extends PredicateHelper {
 
   private def compute(plan: LogicalPlan): Estimate = plan match {
     case s: LogicalQueryStage if s.isMaterialized => stage(s)
-    case s: LogicalQueryStage => apply(s.logicalPlan)
+    case s: LogicalQueryStage => running(s)
     case r @ LogicalRelation(fs: HadoopFsRelation, _, table, _, _) =>
       relation(r, fs, table.flatMap(_.stats))
     case l: LocalRelation =>
@@ -73,6 +74,18 @@ final class PlanStats extends PredicateHelper {
         Estimate(Some(rows), math.max(8, width), below.columns)
       case None => below
     }
+  }
+
+  /** A stage that has not finished: as its logical plan, less what the runtime filters in it are expected to remove. */
+  private def running(s: LogicalQueryStage): Estimate = {
+    val filters = s.physicalPlan match {
+      case q: QueryStageExec =>
+        q.plan.collect { case f: AppliedRuntimeFilterExec if f.info != null => f.info.record }
+      case _ => Nil
+    }
+    val kept = filters.flatMap(_.kept).product
+    val e = apply(s.logicalPlan)
+    e.copy(rows = e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
   }
 
   private def relation(

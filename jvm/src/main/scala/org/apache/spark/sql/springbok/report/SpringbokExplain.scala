@@ -1,0 +1,42 @@
+package org.apache.spark.sql.springbok.report
+
+import org.apache.spark.sql.ExtendedExplainGenerator
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.cost.Strategy
+
+/**
+ * The section that EXPLAIN shows where `spark.sql.extendedExplainProviders` names this class: a line for each join and for
+ * each filter, with the reason.
+ */
+class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
+  override def title: String = "Springbok"
+
+  override def generateExtendedInfo(plan: SparkPlan): String = {
+    val record = collectWithSubqueries(plan) { case j: BaseJoinExec => j }.iterator
+      .flatMap(_.logicalLink.flatMap(_.getTagValue(QueryRecord.tag)))
+      .nextOption()
+      .map(_.query)
+    record.fold("")(r =>
+      (r.joins.map(join) ++ r.filters.map(filter) ++ r.failures.map(failure)).mkString("\n")
+    )
+  }
+
+  private def join(j: JoinRecord): String = {
+    val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(", ")
+    val choice = j.latest.orElse(j.planned).map(_.choice)
+    val what = choice.fold("undecided") { c =>
+      s"${c.chosen.name}${Strategy.build(c.chosen).fold("")(b => s", build ${Reason.side(b)}")} (${c.reason.code}: ${c.reason.text})"
+    }
+    s"join ${j.id} ${j.joinType} $keys: $what"
+  }
+
+  private def filter(f: FilterRecord): String = {
+    val target = for (t <- f.targetTable; c <- f.targetColumn) yield s" -> $t.$c"
+    s"${f.id} ${f.sourceKey}${target.getOrElse("")} of join ${f.join}: ${f.status} (${f.outcome.code}: ${f.outcome.text})"
+  }
+
+  private def failure(f: (String, String)): String =
+    s"${f._1} failed with ${f._2}; the plan went on without it"
+}

@@ -1,0 +1,118 @@
+package org.apache.spark.sql.springbok
+
+import java.nio.file.Files
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.springbok.join.ChooseJoinStrategy
+import org.apache.spark.sql.springbok.report.{QueryRecord, SpringbokReport}
+
+class SpringbokExtensionsSuite extends SpringbokTest {
+  private val join = "SELECT count(*), sum(v) FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3"
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("facts", "SELECT id % 5000 AS k, id AS v FROM range(100000)")
+    table("keys", "SELECT id AS k, id % 50 AS g FROM range(5000)")
+  }
+
+  for (
+    rule <- Seq("ChooseJoinStrategy", "ReviseJoinStrategy", "PlaceRuntimeFilters", "ResolveRuntimeFilters")
+  )
+    test(s"a failing $rule leaves query and answer intact and shows in the report") {
+      conf(
+        "spark.sql.autoBroadcastJoinThreshold" -> "-1",
+        SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0",
+        SpringbokConf.FAIL_IN.key -> rule
+      ) {
+        val df = same(join)
+        val json = SpringbokReport.json(df.asInstanceOf[DataFrame].queryExecution)
+        if (rule != "ChooseJoinStrategy") assert(json.contains(s""""rule":"$rule""""), json)
+      }
+    }
+
+  test("switched off, every plan is Spark's") {
+    SparkSession.clearActiveSession()
+    val queries = Seq(
+      join,
+      "SELECT * FROM facts f LEFT JOIN keys k ON f.k = k.k",
+      "SELECT count(*) FROM facts WHERE k IN (SELECT k FROM keys WHERE g = 1)"
+    )
+    def normalized(df: DataFrame) =
+      df.queryExecution.toString
+        .replaceAll("#\\d+L?", "#")
+        .replaceAll("plan_id=\\d+", "plan_id")
+        .replaceAll("\\d+\\]", "]")
+    val off = spark.newSession()
+    off.conf.set(SpringbokConf.ENABLED.key, "false")
+    val extensions = "spark.sql.extensions"
+    spark.sparkContext.conf.remove(extensions): Unit
+    val plain =
+      try new SparkSession(spark.sparkContext)
+      finally spark.sparkContext.conf.set(extensions, classOf[SpringbokExtensions].getName): Unit
+    for (s <- Seq(off, plain); t <- Seq("facts", "keys"))
+      s.read.parquet(folder.resolve(t).toString).createOrReplaceTempView(t)
+    plain.conf.set("spark.sql.shuffle.partitions", "4")
+    for (q <- queries) {
+      val (a, b) = (off.sql(q).asInstanceOf[DataFrame], plain.sql(q).asInstanceOf[DataFrame])
+      assert(normalized(a) == normalized(b), q)
+      a.collect()
+      b.collect()
+      assert(normalized(a) == normalized(b), q)
+    }
+    SparkSession.setActiveSession(spark)
+  }
+
+  test("a user's own rules stay, and a cloned session works") {
+    val own = new Rule[LogicalPlan] { override def apply(p: LogicalPlan): LogicalPlan = p }
+    val s = spark.newSession()
+    s.experimental.extraOptimizations = Seq(own)
+    s.range(10).join(s.range(5), "id").collect()
+    s.range(10).join(s.range(5), "id").collect()
+    assert(s.experimental.extraOptimizations == Seq(own, ChooseJoinStrategy))
+    val cached = spark.sql("SELECT f.k, f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3").cache()
+    assert(cached.count() == 2000)
+    assert(cached.join(spark.table("keys"), "k").count() == 2000)
+    cached.unpersist()
+  }
+
+  test("subqueries have filters of their own ids, and correlated ones are planned with their query") {
+    val df = same(
+      "SELECT count(*) FROM facts f WHERE f.v > (SELECT avg(f2.v) FROM facts f2 JOIN keys k ON f2.k = k.k WHERE k.g = 3) " +
+        "AND EXISTS (SELECT 1 FROM keys k2 WHERE k2.k = f.k AND k2.g = 4)"
+    )
+    val ids = record(df).filters.flatMap(_.number)
+    assert(ids.distinct == ids)
+  }
+
+  test("a wrong value fails when it is set, with the allowed values") {
+    val e =
+      intercept[IllegalArgumentException](spark.conf.set("spark.springbok.runtimeFilter.mode", "SOMETIMES"))
+    assert(e.getMessage.contains("GLOBAL"))
+    intercept[IllegalArgumentException](spark.conf.set("spark.springbok.runtimeFilter.inLimit", "-1"))
+    intercept[IllegalArgumentException](spark.conf.set("spark.springbok.join.broadcastMemoryFraction", "2"))
+  }
+
+  test("the generated files are those of the settings") {
+    WriteDocs.files.foreach { case (path, text) =>
+      assert(Files.readString(path) == text, s"$path is stale: run 'make docs'")
+    }
+  }
+
+  test("another Spark is refused with one sentence") {
+    assert(SparkLine.unsupported("4.3.0").exists(_.contains("4.3")))
+    assert(SparkLine.unsupported().isEmpty && SparkLine.unsupported("4.2.1").isEmpty)
+    assert(SparkLine.version.matches("\\d+\\.\\d+\\.\\d+"))
+  }
+
+  test("a streaming plan and a plan without joins are left alone") {
+    val keys = spark.table("keys")
+    val stream =
+      spark.readStream.format("rate").load().join(keys, org.apache.spark.sql.functions.expr("value = k"))
+    val analyzed = stream.asInstanceOf[DataFrame].queryExecution.analyzed
+    assert((ChooseJoinStrategy(analyzed) eq analyzed) && QueryRecord.of(analyzed).isEmpty)
+    val json = SpringbokReport.json(spark.sql("SELECT 1").asInstanceOf[DataFrame].queryExecution)
+    assert(json.contains("no join"))
+  }
+}

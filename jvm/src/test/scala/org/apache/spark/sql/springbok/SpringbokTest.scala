@@ -1,0 +1,116 @@
+package org.apache.spark.sql.springbok
+
+import java.nio.file.{Files, Path}
+
+import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
+import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord}
+import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** A session with Springbok, Parquet tables, and the check that all tests make: on and off give the same rows. */
+abstract class SpringbokTest
+    extends AnyFunSuite
+    with BeforeAndAfterAll
+    with BeforeAndAfterEach
+    with AdaptiveSparkPlanHelper {
+  protected var spark: SparkSession = _
+  protected val folder: Path = Files.createTempDirectory("springbok")
+
+  protected def sessionConf: Map[String, String] = Map.empty
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    SparkSession.clearActiveSession()
+    SparkSession.clearDefaultSession()
+    val builder = SparkSession
+      .builder()
+      .master("local[2]")
+      .config("spark.sql.extensions", classOf[SpringbokExtensions].getName)
+      .config("spark.sql.extendedExplainProviders", classOf[report.SpringbokExplain].getName)
+      .config("spark.ui.enabled", "false")
+      .config("spark.sql.shuffle.partitions", "4")
+      .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString)
+    sessionConf.foreach { case (k, v) => builder.config(k, v) }
+    spark = builder.getOrCreate().asInstanceOf[SparkSession]
+    spark.sparkContext.setLogLevel("ERROR")
+  }
+
+  override protected def afterAll(): Unit = {
+    spark.stop()
+    super.afterAll()
+  }
+
+  /** Settings for the time of a block. */
+  protected def conf[T](pairs: (String, String)*)(body: => T): T = {
+    val before = pairs.map { case (k, _) => k -> spark.conf.getOption(k) }
+    pairs.foreach { case (k, v) => spark.conf.set(k, v) }
+    try body
+    finally
+      before.foreach {
+        case (k, Some(v)) => spark.conf.set(k, v)
+        case (k, None) => spark.conf.unset(k)
+      }
+  }
+
+  /** Writes a query's rows as Parquet, in row groups of about `groupRows` rows, and makes them a view. */
+  protected def table(
+      name: String,
+      sql: String,
+      partitionBy: Seq[String] = Nil,
+      groupRows: Option[Int] = None
+  ): Unit = {
+    val path = folder.resolve(name).toString
+    val df = spark.sql(sql)
+    val writer = groupRows.fold(df.coalesce(1).write) { n =>
+      df.coalesce(1)
+        .write
+        .option("parquet.block.size", "1024")
+        .option("parquet.page.size.row.check.min", n.toString)
+        .option("parquet.page.size.row.check.max", n.toString)
+        .option("parquet.block.row.count.limit", n.toString)
+    }
+    (if (partitionBy.isEmpty) writer else writer.partitionBy(partitionBy: _*)).parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView(name)
+  }
+
+  protected def off[T](body: => T): T = conf(SpringbokConf.ENABLED.key -> "false")(body)
+
+  protected def sorted(rows: Array[Row]): Seq[String] = rows.map(_.toString).sorted.toSeq
+
+  /** Runs the query with Springbok after checking that it answers as without. */
+  protected def same(sql: String): DataFrame = {
+    val expected = off(sorted(spark.sql(sql).collect()))
+    val df = spark.sql(sql)
+    assert(sorted(df.collect()) == expected, sql)
+    df
+  }
+
+  protected def executed(df: DataFrame): SparkPlan =
+    df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.executedPlan
+
+  protected def record(df: DataFrame): QueryRecord =
+    QueryRecord.of(df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.optimizedPlan).get
+
+  protected def applied(df: DataFrame): Seq[AppliedRuntimeFilterExec] =
+    collectWithSubqueries(executed(df)) { case f: AppliedRuntimeFilterExec => f }
+
+  protected def joins(df: DataFrame): Seq[BaseJoinExec] = collectWithSubqueries(executed(df)) {
+    case j: BaseJoinExec => j
+  }
+
+  protected def scanRows(df: DataFrame, column: String): Long =
+    collectWithSubqueries(executed(df)) {
+      case s: FileSourceScanExec if s.output.exists(_.name == column) => s.metrics("numOutputRows").value
+    }.sum
+
+  /** Reasons of the filters that were declined. */
+  protected def declined(df: DataFrame): Seq[String] =
+    record(df).filters.filter(_.status == "declined").map(_.outcome.code)
+
+  protected def used(df: DataFrame): Seq[FilterRecord] = record(df).filters.filter(_.status == "used")
+}

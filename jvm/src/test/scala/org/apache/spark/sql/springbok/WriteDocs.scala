@@ -1,0 +1,13 @@
+package org.apache.spark.sql.springbok
+
+import java.nio.file.{Files, Path, Paths}
+
+/** Writes what is generated from the settings; `make docs` runs it, and a test compares. */
+object WriteDocs {
+  def files: Seq[(Path, String)] = Seq(
+    Paths.get("docs/configs.md") -> SpringbokConf.markdown,
+    Paths.get("python/springbok/settings.json") -> SpringbokConf.json
+  )
+
+  def main(args: Array[String]): Unit = files.foreach { case (path, text) => Files.writeString(path, text) }
+}

@@ -1,0 +1,129 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
+import org.apache.spark.sql.springbok.cost.JoinCost.Side
+import org.scalatest.funsuite.AnyFunSuite
+
+class JoinChoiceSuite extends AnyFunSuite {
+  private val mb = 1024.0 * 1024
+
+  /** A side of so many bytes as the cost counts them. */
+  private def side(bytes: Double, partitioned: Boolean = false): Side =
+    Side(Some(bytes / 100), 96, Some(bytes), partitioned)
+
+  private val unknown = Side(None, 96, None)
+
+  private def input(left: Side, right: Side): JoinInput = JoinInput(
+    left,
+    right,
+    broadcastLeft = true,
+    broadcastRight = true,
+    hashLeft = true,
+    hashRight = true,
+    mergeable = true,
+    cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200),
+    limits = JoinLimits(256L << 20, 0.1, 500 * mb, 64L << 20),
+    defaultMode = "SPARK"
+  )
+
+  test("the worked numbers of Impala's article") {
+    // broadcast = 2 × size × nodes
+    assert(JoinCost.impalaBroadcast(side(100), 7) == 1400)
+    // partitioned = lhs + rhs over the network + rhs into hash tables
+    assert(JoinCost.partitioned(side(1000), side(100)) == 1200)
+    // a side that is already partitioned on the keys is not sent
+    assert(JoinCost.partitioned(side(1000, partitioned = true), side(100)) == 200)
+    assert(JoinCost.partitioned(side(1000, partitioned = true), side(100, partitioned = true)) == 100)
+    // missing statistics
+    assert(JoinCost.impalaBroadcast(unknown, 7) == JoinCost.Unknown)
+    assert(JoinCost.broadcast(unknown, 7, 1) == JoinCost.Unknown)
+    assert(JoinCost.partitioned(unknown, side(100)) == JoinCost.Unknown)
+    assert(JoinCost.partitioned(side(100), unknown) == JoinCost.Unknown)
+    assert(JoinCost.impalaBroadcast(side(100), 0) == JoinCost.Unknown)
+    // the serialized row has 4 bytes more than the row in memory
+    assert(Side(Some(10), 96, None).bytes == 1000)
+  }
+
+  test("Spark's broadcast costs Impala's, √cores more tables and the driver's share") {
+    assert(
+      JoinCost.broadcast(side(100), 10, 4) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
+    )
+  }
+
+  test("a small side is broadcast, two large ones are partitioned, more nodes turn the scale") {
+    val in = input(side(10000 * mb), side(10 * mb))
+    assert(JoinChoice(in).chosen == Strategy.Broadcast(BuildRight))
+    assert(JoinChoice(in).reason.code == "LOWEST_COST")
+    assert(JoinChoice(input(side(10 * mb), side(10000 * mb))).chosen == Strategy.Broadcast(BuildLeft))
+    assert(JoinChoice(input(side(1000 * mb), side(900 * mb))).chosen == Strategy.ShuffledHash(BuildRight))
+    val many = in.copy(cluster = in.cluster.copy(executors = 500))
+    assert(JoinChoice(many).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+
+  test("nothing is broadcast above the byte limit, a part of the heap, or of unknown size") {
+    def ruledOut(in: JoinInput) =
+      JoinChoice(in).alternatives
+        .find(_.strategy == Strategy.Broadcast(BuildRight))
+        .flatMap(_.ruledOut)
+        .map(_.code)
+    val in = input(side(1e6 * mb), side(300 * mb))
+    assert(ruledOut(in).contains("BUILD_SIDE_TOO_BIG"))
+    assert(ruledOut(in.copy(limits = in.limits.copy(broadcastBytes = 1L << 30))).isEmpty)
+    assert(
+      ruledOut(
+        in.copy(
+          limits = in.limits.copy(broadcastBytes = 1L << 30),
+          cluster = in.cluster.copy(driverHeap = 1L << 30)
+        )
+      ).contains("BUILD_SIDE_TOO_BIG")
+    )
+    for (mode <- Seq("SPARK", "BROADCAST", "PARTITIONED")) {
+      val c = JoinChoice(input(side(1e6 * mb), unknown).copy(defaultMode = mode))
+      assert(
+        c.alternatives.find(_.strategy == Strategy.Broadcast(BuildRight)).flatMap(_.ruledOut).map(_.code) ==
+          Some("SIZE_UNKNOWN")
+      )
+      assert(c.chosen != Strategy.Broadcast(BuildRight), mode)
+      assert(c.reason.code == "STATS_UNKNOWN")
+    }
+  }
+
+  test("unknown costs go to the default mode") {
+    def chosen(mode: String) = JoinChoice(input(unknown, side(10 * mb)).copy(defaultMode = mode)).chosen
+    assert(chosen("SPARK") == Strategy.Spark)
+    assert(chosen("BROADCAST") == Strategy.Broadcast(BuildRight))
+    assert(chosen("PARTITIONED") == Strategy.ShuffledHash(BuildRight))
+    assert(JoinChoice(input(unknown, unknown).copy(defaultMode = "PARTITIONED")).chosen == Strategy.SortMerge)
+  }
+
+  test("equal costs go to the default mode") {
+    val c = JoinChoice(input(side(900 * mb), side(900 * mb)))
+    assert(c.chosen == Strategy.Spark && c.reason.code == "TIE")
+  }
+
+  test("join types rule strategies out") {
+    val in = input(side(10 * mb), side(10000 * mb)).copy(broadcastLeft = false, hashLeft = false)
+    val c = JoinChoice(in)
+    assert(
+      c.alternatives.filter(_.ruledOut.exists(_.code == "JOIN_TYPE_UNSUPPORTED")).map(_.strategy) ==
+        Seq(Strategy.Broadcast(BuildLeft), Strategy.ShuffledHash(BuildLeft))
+    )
+    val none = in.copy(broadcastRight = false, hashRight = false)
+    assert(JoinChoice(none).chosen == Strategy.SortMerge)
+    assert(JoinChoice(none.copy(mergeable = false)).chosen == Strategy.Spark)
+  }
+
+  test("a partition whose hash table does not fit a task is sorted instead") {
+    val in = input(side(4e6 * mb), side(1e6 * mb))
+    assert(JoinChoice(in).chosen == Strategy.SortMerge)
+    val skewed = side(900 * mb).copy(largestPartition = Some(800 * mb))
+    val c = JoinChoice(input(side(1000 * mb), skewed).copy(hashLeft = false))
+    assert(c.chosen == Strategy.SortMerge)
+    assert(c.alternatives.exists(_.ruledOut.exists(_.code == "HASH_TABLE_TOO_BIG")))
+  }
+
+  test("a side that is already partitioned makes a shuffle cheaper than a broadcast") {
+    val in = input(side(1000 * mb, partitioned = true), side(100 * mb, partitioned = true))
+    assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+}

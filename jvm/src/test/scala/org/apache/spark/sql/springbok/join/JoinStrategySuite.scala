@@ -1,0 +1,125 @@
+package org.apache.spark.sql.springbok.join
+
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
+
+class JoinStrategySuite extends SpringbokTest {
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table(
+      "big",
+      "SELECT id AS k, id % 1000 AS g, concat('some text to fill the row ', id) AS t FROM range(300000)"
+    )
+    table("half", "SELECT id * 2 AS k, concat('other text to fill the row ', id) AS t FROM range(150000)")
+    table("small", "SELECT id AS k, id % 10 AS g FROM range(1000)")
+    spark.sql(
+      "CREATE TABLE bucketed USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS SELECT id AS k, id % 7 AS x FROM range(10000)"
+    ): Unit
+  }
+
+  private def only(sql: String): BaseJoinExec = {
+    val js = joins(same(sql))
+    assert(js.size == 1)
+    js.head
+  }
+
+  private def reason(sql: String): String = record(same(sql)).joins.head.latest.get.choice.reason.code
+
+  test("a small side is broadcast by footers' row counts, without ANALYZE") {
+    val df = same("SELECT count(*), max(b.t) FROM big b JOIN small s ON b.k = s.k")
+    assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec])
+    val d = record(df).joins.head.planned.get
+    assert(d.leftSource.contains("footer") || d.leftSource.contains("estimated"))
+    assert(d.choice.reason.code == "LOWEST_COST")
+  }
+
+  test("two large sides: shuffled hash where the build side fits, sort-merge where it does not") {
+    val sql = "SELECT count(*), max(b.t), max(h.t) FROM big b JOIN half h ON b.k = h.k"
+    conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      assert(only(sql).isInstanceOf[ShuffledHashJoinExec])
+      conf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> "0.001") {
+        assert(only(sql).isInstanceOf[SortMergeJoinExec])
+        assert(
+          record(same(sql)).joins.head.latest.get.choice.alternatives
+            .exists(_.ruledOut.exists(_.code == "HASH_TABLE_TOO_BIG"))
+        )
+      }
+    }
+  }
+
+  test("the cluster's shape decides") {
+    val sql = "SELECT count(*), max(b.t), max(h.t) FROM big b JOIN half h ON b.k = h.k"
+    def planned(conf: (String, String)*) = this.conf(conf: _*) {
+      record(same(sql)).joins.head.planned.get.choice.alternatives.map(a => a.strategy.name -> a.cost)
+    }
+    val (one, many) = (planned(), planned("spark.springbok.cluster.executors" -> "50"))
+    assert(
+      many
+        .filter(_._1 == "broadcast hash")
+        .map(_._2)
+        .min > 40 * one.filter(_._1 == "broadcast hash").map(_._2).min
+    )
+    assert(many.filter(_._1 == "shuffled hash") == one.filter(_._1 == "shuffled hash"))
+  }
+
+  test("the query's own hint decides") {
+    for (
+      (hint, strategy) <- Seq(
+        "MERGE" -> classOf[SortMergeJoinExec],
+        "SHUFFLE_HASH" -> classOf[ShuffledHashJoinExec],
+        "BROADCAST" -> classOf[BroadcastHashJoinExec]
+      )
+    ) {
+      val sql = s"SELECT /*+ $hint(s) */ count(*) FROM big b JOIN small s ON b.k = s.k"
+      assert(strategy.isInstance(only(sql)), hint)
+      assert(reason(sql) == "USER_HINT")
+    }
+  }
+
+  for (
+    join <- Seq("INNER", "LEFT OUTER", "RIGHT OUTER", "FULL OUTER", "LEFT SEMI", "LEFT ANTI", "CROSS");
+    left <- Seq("big", "small")
+  )
+    test(s"$join join of $left: the strategy fits the type and the answer is the same") {
+      val right = if (left == "big") "small" else "big"
+      val j =
+        only(s"SELECT * FROM (SELECT k, g FROM $left) l $join JOIN (SELECT k, g FROM $right) r ON l.k = r.k")
+      j match {
+        case b: BroadcastHashJoinExec =>
+          val built = b.buildSide.toString
+          if (join == "LEFT OUTER" || join.startsWith("LEFT ")) assert(built == "BuildRight")
+          if (join == "RIGHT OUTER") assert(built == "BuildLeft")
+          assert(join != "FULL OUTER")
+        case _ =>
+      }
+    }
+
+  test("joins that are left alone say why") {
+    assert(reason("SELECT count(*) FROM small a JOIN small b ON a.k < b.g") == "NOT_EQUI_JOIN")
+    assert(reason("SELECT count(*) FROM bucketed a JOIN bucketed b ON a.k = b.k") == "BUCKETED")
+    conf(SpringbokConf.JOIN_ENABLED.key -> "false") {
+      assert(reason("SELECT count(*) FROM big b JOIN small s ON b.k = s.k") == "JOIN_CHOICE_OFF")
+    }
+    conf(SpringbokConf.FOOTERS_ENABLED.key -> "false") {
+      val df = spark.sql("SELECT count(*) FROM big b JOIN small s ON b.k = s.k")
+      executed(df)
+      assert(record(df).joins.head.planned.get.choice.reason.code == "STATS_UNKNOWN")
+      conf(SpringbokConf.JOIN_DEFAULT_MODE.key -> "PARTITIONED") {
+        val df = spark.sql("SELECT count(*) FROM big b JOIN small s ON b.k = s.k")
+        executed(df)
+        assert(joins(df).head.isInstanceOf[SortMergeJoinExec])
+      }
+    }
+  }
+
+  test("a build side that turns out small is broadcast after all") {
+    // Nothing is known of the predicate, so the bound forbids a broadcast beforehand.
+    val sql = "SELECT count(*), max(b.t) FROM big b JOIN half h ON b.k = h.k WHERE h.t LIKE '%row 77'"
+    conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val df = same(sql)
+      val r = record(df).joins.head
+      assert(!r.planned.get.choice.chosen.name.contains("broadcast"))
+      assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec], executed(df))
+    }
+  }
+}

@@ -1,0 +1,7 @@
+"""What Springbok raises: one sentence with the fix, never a Java stack trace."""
+
+from __future__ import annotations
+
+
+class SpringbokError(Exception):
+    """Springbok cannot do what was asked; the message says why and what to do."""

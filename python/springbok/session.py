@@ -1,0 +1,155 @@
+"""Switching Springbok on in a session, and off for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from springbok.errors import SpringbokError
+from springbok.settings import checked
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
+EXPLAIN_PROVIDER = "org.apache.spark.sql.springbok.report.SpringbokExplain"
+_ENABLED = "spark.springbok.enabled"
+
+
+def jar_path() -> str:
+    """Path of the jar that this package carries.
+
+    Raises:
+        SpringbokError: the package was built without its jar.
+    """
+    jars = sorted(p for p in (files("springbok") / "jars").iterdir() if p.name.endswith(".jar")) if _has_jars() else []
+    if len(jars) != 1:
+        raise SpringbokError("This installation of springbok carries no jar: install the wheel, or run 'make build'.")
+    return str(jars[0])
+
+
+def _has_jars() -> bool:
+    return (files("springbok") / "jars").is_dir()
+
+
+def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Builder:
+    """Add Springbok to a session builder and return the builder.
+
+    What `spark.jars`, `spark.sql.extensions` and `spark.sql.extendedExplainProviders` already hold, in the builder, in
+    `spark-defaults.conf` or in `PYSPARK_SUBMIT_ARGS`, is kept. Calling it twice changes nothing.
+
+    Args:
+        builder: a `SparkSession.builder`.
+        settings: settings of Springbok without their prefix, dots as underscores: `runtimeFilter_mode="LOCAL"` sets
+            `spark.springbok.runtimeFilter.mode`.
+
+    Raises:
+        SpringbokError: an unknown setting or a wrong value; a Spark that runs already and cannot take the extension.
+    """
+    values = checked(settings)
+    _check_running()
+    options: dict[str, Any] = builder._options  # type: ignore[attr-defined]
+    outer = _outer_conf()
+    for key, item in (
+        ("spark.jars", jar_path()),
+        ("spark.sql.extensions", EXTENSION),
+        ("spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER),
+    ):
+        present = [v for v in str(options.get(key) or outer.get(key) or "").split(",") if v]
+        if item not in present:
+            present.append(item)
+        builder.config(key, ",".join(present))
+    for key, value in values.items():
+        builder.config(key, value)
+    return builder
+
+
+def is_active(spark: SparkSession) -> bool:
+    """Whether the session has Springbok's rules, switched on or not.
+
+    Raises:
+        SpringbokError: the session is a Spark Connect session, or stopped.
+    """
+    jvm = _jvm(spark)
+    try:
+        report = jvm.org.apache.spark.sql.springbok.report.SpringbokReport
+        return bool(report.isActive(spark._jsparkSession))
+    except TypeError:  # py4j: the class is a package, that is, not there
+        return False
+
+
+@contextlib.contextmanager
+def disabled(spark: SparkSession) -> Iterator[None]:
+    """Within the block, queries of this session are planned by Spark alone."""
+    before = spark.conf.get(_ENABLED, None)
+    spark.conf.set(_ENABLED, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_ENABLED)
+        else:
+            spark.conf.set(_ENABLED, before)
+
+
+def _jvm(spark: SparkSession) -> Any:
+    """The session's JVM gateway."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise SpringbokError(
+            "This is a Spark Connect session: Springbok works in the server that it is connected to, where it is "
+            "activated by spark.sql.extensions; its decisions are in EXPLAIN."
+        )
+    if spark._sc._jsc is None:
+        raise SpringbokError("This session has been stopped: make a new one with springbok.configure(builder).")
+    return spark._jvm
+
+
+def _check_running() -> None:
+    """Say so when a running Spark can no longer take the extension."""
+    try:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError as e:
+        raise SpringbokError("PySpark is not installed: pip install 'pyspark==4.2.*'.") from e
+    session = SparkSession.getActiveSession()
+    if session is not None and hasattr(session, "_jsparkSession") and not is_active(session):
+        raise SpringbokError(
+            "A Spark session without Springbok is running, and extensions cannot be added to it: stop it, restart the "
+            "Python process or notebook kernel, and call springbok.configure before the first session is made."
+        )
+    jvm = SparkContext._jvm
+    if session is None and jvm is not None:
+        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        try:
+            loader.loadClass(EXTENSION)
+        except Exception as e:
+            raise SpringbokError(
+                "A Spark JVM without Springbok's jar is running in this process: restart the Python process or notebook "
+                "kernel, and call springbok.configure before the first session is made."
+            ) from e
+
+
+def _outer_conf() -> dict[str, str]:
+    """Settings from outside of the builder: `spark-defaults.conf`, then `PYSPARK_SUBMIT_ARGS`."""
+    conf: dict[str, str] = {}
+    home = os.environ.get("SPARK_HOME")
+    folder = os.environ.get("SPARK_CONF_DIR") or (str(Path(home) / "conf") if home else None)
+    defaults = Path(folder) / "spark-defaults.conf" if folder else None
+    if defaults and defaults.is_file():
+        for line in defaults.read_text().splitlines():
+            parts = line.strip().replace("=", " ", 1).split(None, 1)
+            if len(parts) == 2 and not line.lstrip().startswith("#"):
+                conf[parts[0]] = parts[1].strip()
+    args = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    for flag, value in zip(args, args[1:]):
+        if flag == "--jars":
+            conf["spark.jars"] = value
+        elif flag == "--conf" and "=" in value:
+            key, _, v = value.partition("=")
+            conf[key] = v
+    return conf

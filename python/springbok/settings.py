@@ -1,0 +1,61 @@
+"""The settings of Springbok as the JVM half declares them; `settings.json` is generated from there."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from springbok.errors import SpringbokError
+
+PREFIX = "spark.springbok."
+_BYTES = re.compile(r"\d+(\.\d+)?\s*([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
+
+
+@cache
+def known() -> dict[str, dict[str, Any]]:
+    """Each setting by its full key: default, kind of value, allowed values."""
+    text = (files("springbok") / "settings.json").read_text(encoding="utf-8")
+    return {s["key"]: s for s in json.loads(text)}
+
+
+def checked(settings: dict[str, Any]) -> dict[str, str]:
+    """Full keys and values as Spark takes them.
+
+    Raises:
+        SpringbokError: a key that does not exist, with the nearest that does; a value that its setting cannot take.
+    """
+    return {key: _value(key, v) for key, v in ((_key(k), v) for k, v in settings.items())}
+
+
+def _key(name: str) -> str:
+    key = name if name.startswith(PREFIX) else PREFIX + name.replace("_", ".")
+    if key not in known():
+        near = difflib.get_close_matches(key, known(), n=1, cutoff=0)[0]
+        raise SpringbokError(f"{key} is no setting of Springbok; the nearest one is {near}.")
+    return key
+
+
+def _value(key: str, value: Any) -> str:
+    setting = known()[key]
+    text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+    if isinstance(value, (list, tuple, set)):
+        text = ",".join(str(v) for v in value)
+    kind, allowed = setting["kind"], setting["allowed"]
+    if kind == "boolean":
+        fits = text.lower() in ("true", "false")
+    elif kind == "int":
+        fits = re.fullmatch(r"\d+", text) is not None
+    elif kind == "double":
+        fits = re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) is not None
+    elif kind == "bytes":
+        fits = _BYTES.fullmatch(text) is not None
+    else:
+        fits = all(t.strip().upper() in allowed for t in text.split(","))
+    if not fits:
+        wanted = " or ".join(allowed) if allowed else {"boolean": "true or false", "int": "a whole number", "double": "a number", "bytes": "a size such as 64m"}[kind]
+        raise SpringbokError(f"{key} cannot be {value!r}: it takes {wanted}.")
+    return text
