@@ -85,7 +85,7 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       // Without distinct values: the part of the build side's table that is left.
       val domain =
         if (known) Some(this.stats.keyDomain(Seq(probeKey), Seq(buildKey), p, b)) else bs.map(_.tableRows)
-      val distinct = bs.flatMap(_.ndv).fold(rows.value)(math.min(_, rows.value))
+      val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))
       domain.map(n => Kept(math.min(1.0, distinct / math.max(1.0, n)), domain))
     }
   }.flatten

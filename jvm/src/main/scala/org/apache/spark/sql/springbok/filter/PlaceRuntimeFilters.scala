@@ -224,8 +224,11 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     val placed = record.query.filters.filter(f => f.join == record.id && f.key == i && f.number.isDefined)
     if (placed.isEmpty) {
       val key = (if (d.source == 0) j.leftKeys else j.rightKeys) (i)
-      val f = new FilterRecord(record.id, i, KeyTrace.label(key), None, None)
-      record.query.filter(record.id, i, None)(f).decline(why)
+      val f = record.query.filter(record.id, i, None)(
+        new FilterRecord(record.id, i, KeyTrace.label(key), None, None)
+      )
+      // The first reason stands: a later one follows from it, as a summary that was never made is missing.
+      if (f.status != "declined") f.decline(why)
     } else {
       // One that was placed before this re-planning is at work in a stage that has started, or is not wanted any more.
       placed.filter(f => f.status == "placed" && f.outcome == Reason.placed).foreach(_.outcome = why)

@@ -35,13 +35,16 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  *   max smallest and largest value as numbers (days for dates, microseconds for timestamps)
  * @param tableRows
  *   rows of the unfiltered table, which no combination of its columns has more values than
+ * @param distinct
+ *   most distinct values that are left here, after all filters and joins below
  */
 final case class ColumnStats(
     ndv: Option[Double],
     tight: Boolean,
     min: Option[Double],
     max: Option[Double],
-    tableRows: Double
+    tableRows: Double,
+    distinct: Double
 )
 
 /**
@@ -53,6 +56,17 @@ final case class ColumnStats(
  *   bytes of one row in memory, as an `UnsafeRow`
  */
 final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: AttributeMap[ColumnStats]) {
+
+  /** With other rows: no column has more values left than there are rows. */
+  def withRows(r: Option[Rows]): Estimate = copy(rows = r).narrowed
+
+  def narrowed: Estimate = rows.fold(this) { r =>
+    if (columns.values.forall(_.distinct <= r.value)) this
+    else
+      copy(columns = AttributeMap(columns.toSeq.map { case (a, c) =>
+        a -> c.copy(distinct = math.min(c.distinct, r.value))
+      }))
+  }
 
   /** Expected bytes in memory. */
   def bytes: Option[Double] = rows.map(_.value * rowBytes)

@@ -48,7 +48,7 @@ final class PlanStats extends PredicateHelper {
     case Filter(condition, child) =>
       val c = apply(child)
       val (expected, bound) = Selectivity.of(splitConjunctivePredicates(condition), c.columns)
-      c.copy(rows = c.rows.map(r => Rows(r.value * expected, r.bound * bound, Source.Estimated)))
+      c.withRows(c.rows.map(r => Rows(r.value * expected, r.bound * bound, Source.Estimated)))
     case Project(list, child) => project(list, apply(child), plan.output)
     case Aggregate(grouping, list, child, _) => aggregate(grouping, list, apply(child), plan.output)
     case j: Join => join(j)
@@ -71,7 +71,7 @@ final class PlanStats extends PredicateHelper {
       case Some(n) =>
         val rows = Rows(n.toDouble, n.toDouble, Source.Runtime)
         val width = if (n > 0) stats.sizeInBytes.toDouble / n.toDouble else below.rowBytes
-        Estimate(Some(rows), math.max(8, width), below.columns)
+        Estimate(Some(rows), math.max(8, width), below.columns).narrowed
       case None => below
     }
   }
@@ -85,7 +85,7 @@ final class PlanStats extends PredicateHelper {
     }
     val kept = filters.flatMap(_.kept).product
     val e = apply(s.logicalPlan)
-    e.copy(rows = e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
+    e.withRows(e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
   }
 
   private def relation(
@@ -106,7 +106,7 @@ final class PlanStats extends PredicateHelper {
       val counted = column.flatMap(_.distinctCount).map(_.toDouble)
       val ndv = counted.orElse(domain.map(math.min(_, n.value)))
       val tight = counted.isDefined || domain.exists(_ < n.value * 0.9)
-      a -> ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), n.value)
+      a -> ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), n.value, ndv.getOrElse(n.value))
     }
     Estimate(rows, Estimate.rowBytes(r.output), AttributeMap(columns))
   }
@@ -150,7 +150,7 @@ final class PlanStats extends PredicateHelper {
             Source.Estimated
           )
         }
-    Estimate(rows, Estimate.rowBytes(output), columns)
+    Estimate(rows, Estimate.rowBytes(output), columns).narrowed
   }
 
   private def union(u: Union): Estimate = {
@@ -162,15 +162,15 @@ final class PlanStats extends PredicateHelper {
     Estimate(rows, Estimate.rowBytes(u.output), AttributeMap.empty)
   }
 
-  private def limit(n: Double, child: Estimate): Estimate = child.copy(
-    rows = child.rows
+  private def limit(n: Double, child: Estimate): Estimate = child.withRows(
+    child.rows
       .map(r => Rows(math.min(n, r.value), math.min(n, r.bound), Source.Estimated))
       .orElse(Some(Rows(n, n, Source.Estimated)))
   )
 
   private def join(j: Join): Estimate = {
     val (l, r) = (apply(j.left), apply(j.right))
-    val columns = AttributeMap(l.columns.toSeq ++ r.columns.toSeq)
+    val columns = AttributeMap(l.columns.toSeq ++ r.columns.toSeq ++ equalized(j, l, r))
     val width = Estimate.rowBytes(j.output)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val keys = ExtractEquiJoinKeys.unapply(j)
@@ -190,30 +190,48 @@ final class PlanStats extends PredicateHelper {
         case _ => Rows(matched, bound, Source.Estimated)
       }
     }
-    Estimate(rows, width, columns)
+    Estimate(rows, width, columns).narrowed
+  }
+
+  /** Of an inner or semi join's equal columns neither has more values left than the other. */
+  private def equalized(j: Join, l: Estimate, r: Estimate): Seq[(Attribute, ColumnStats)] = j match {
+    case ExtractEquiJoinKeys(_: InnerLike | LeftSemi, lk, rk, _, _, _, _, _) =>
+      lk.zip(rk).flatMap {
+        case (a: Attribute, b: Attribute) =>
+          for (
+            x <- l.columns.get(a).toSeq; y <- r.columns.get(b).toSeq; n = math.min(x.distinct, y.distinct);
+            c <- Seq(a -> x, b -> y)
+          )
+            yield c._1 -> c._2.copy(distinct = n)
+        case _ => Nil
+      }
+    case _ => Nil
   }
 
   /**
    * Distinct key combinations that rows of both sides are taken from; the divisor of Impala's generic join formula
-   * `lhs × rhs / max(ndvL, ndvR)`. Where both are known by row counts alone the smaller one is taken: a foreign key has
-   * no more values than the key that it refers to.
+   * `lhs × rhs / max(ndvL, ndvR)`. Where both are known by their tables' row counts alone the smaller one is taken: a
+   * foreign key has no more values than the key that it refers to. Of unknown keys each row is taken for a value.
    */
-  def keyDomain(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double = {
-    val (left, right) = (side(leftKeys, l), side(rightKeys, r))
-    if (!left.tight && !right.tight) math.min(left.ndv, right.ndv) else math.max(left.ndv, right.ndv)
-  }
+  def keyDomain(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double =
+    (ndvOf(leftKeys, l), ndvOf(rightKeys, r)) match {
+      case (Some(a), Some(b)) if a.tight || b.tight => math.max(a.ndv, b.ndv)
+      case (Some(a), Some(b)) => math.min(a.ndv, b.ndv)
+      case (Some(a), None) => a.ndv
+      case (None, Some(b)) => b.ndv
+      case (None, None) => Seq(l, r).flatMap(_.rows).map(_.value).minOption.getOrElse(1.0)
+    }
 
-  private def side(keys: Seq[Expression], e: Estimate): KeyNdv = {
-    val stats = keys.map {
+  private def ndvOf(keys: Seq[Expression], e: Estimate): Option[KeyNdv] = {
+    val stats = keys.flatMap {
       case a: Attribute => e.columns.get(a)
       case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a)
       case _ => None
     }
-    val rows = e.rows.fold(Double.MaxValue)(_.value)
-    if (stats.forall(_.exists(_.ndv.isDefined))) {
-      val cs = stats.flatten
-      KeyNdv(math.min(cs.flatMap(_.ndv).product, cs.map(_.tableRows).max), cs.size == 1 && cs.forall(_.tight))
-    } else KeyNdv(math.max(1, rows), tight = false)
+    Option.when(stats.size == keys.size && stats.forall(_.ndv.isDefined)) {
+      val product = stats.flatMap(_.ndv).product
+      KeyNdv(math.min(product, stats.map(_.tableRows).max), stats.size == 1 && stats.forall(_.tight))
+    }
   }
 }
 
