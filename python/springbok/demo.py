@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
         raise SpringbokError("The demo needs its extra packages: pip install 'springbok[demo]'.") from e
     queries = _chosen(args.queries)
     console = Console()
+    if not console.is_terminal:  # a log: no narrower than the table
+        console = Console(width=132)
     data = generate(args.data, args.scale, console.print)
     spark = session(args.master, args.memory or _half_memory())
     load(spark, data)

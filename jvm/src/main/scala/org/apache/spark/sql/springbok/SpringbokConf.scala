@@ -215,6 +215,17 @@ object SpringbokConf extends Logging {
     .checkValue(_ >= 0, "The number must be 0 or more.")
     .createWithDefault(4000000)
 
+  val FILTER_MIN_BENEFIT_MS: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "runtimeFilter.minBenefitMs")
+    .doc(
+      "Time in ms that a filter must be expected to save for a scan to wait for another stage: about what it takes to " +
+        "plan and schedule one."
+    )
+    .version("0.1.0")
+    .longConf
+    .checkValue(_ >= 0, "The time must be 0 or more ms.")
+    .createWithDefault(100L)
+
   val FILTER_MIN_REJECTION: ConfigEntry[Double] = SQLConf
     .buildConf(prefix + "runtimeFilter.minRejection")
     .doc(
@@ -259,6 +270,7 @@ object SpringbokConf extends Logging {
     FILTER_MAX_NUMBER,
     FILTER_MAX_EDGE_NODES,
     FILTER_MAX_KEYS,
+    FILTER_MIN_BENEFIT_MS,
     FILTER_MIN_REJECTION
   )
 

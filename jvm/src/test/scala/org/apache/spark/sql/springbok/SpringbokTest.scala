@@ -21,7 +21,8 @@ abstract class SpringbokTest
   protected var spark: SparkSession = _
   protected val folder: Path = Files.createTempDirectory("springbok")
 
-  protected def sessionConf: Map[String, String] = Map.empty
+  /** Test tables are small: no filter would be worth waiting for. */
+  protected def sessionConf: Map[String, String] = Map(SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "0")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()

@@ -22,6 +22,9 @@ object FilterCost {
    */
   val ownBroadcastProbe = 10.0
 
+  /** What is taken for the part of rows that stays when nothing is known. */
+  val unknownKept = 0.5
+
   /** Testing one row against a bloom filter of this size: what grows is the chance that a test misses the caches. */
   def test(bloomBytes: Long): Double =
     if (bloomBytes <= (256L << 10)) 6 else if (bloomBytes <= (2L << 20)) 10 else 20

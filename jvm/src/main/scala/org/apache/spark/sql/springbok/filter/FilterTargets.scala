@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
+import java.util.IdentityHashMap
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, Expression}
@@ -19,11 +21,20 @@ import org.apache.spark.sql.springbok.report.Reason
  *   what a row that is removed there saves up to the join, in ns
  * @param sameStage
  *   whether no exchange stands between
+ * @param benefitNs
+ *   what it would save to remove all rows there, in ns of one core, the scans included that it reaches in further hops
  */
-final private[filter] case class Target(table: String, column: Attribute, savedNs: Double, sameStage: Boolean)
+final private[filter] case class Target(
+    table: String,
+    column: Attribute,
+    savedNs: Double,
+    sameStage: Boolean,
+    benefitNs: Double
+)
 
 /** The scans of a plan that filters may reach, and the exchanges that they must not pass. */
-final private[filter] class FilterTargets(plan: SparkPlan) {
+final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstimates) {
+  private val leverages = new IdentityHashMap[SparkPlan, Double]()
 
   /** Canonical forms of exchanges that the plan reads more than once: a filter below one of them would split them. */
   private lazy val shared: Set[SparkPlan] = {
@@ -66,18 +77,46 @@ final private[filter] class FilterTargets(plan: SparkPlan) {
   }
 
   /** The scans that a filter on `key` above `p` reaches. */
-  def of(p: SparkPlan, key: Expression, saved: Double = 0, sameStage: Boolean = true): Seq[Target] =
+  def of(
+      p: SparkPlan,
+      key: Expression,
+      saved: Double = 0,
+      sameStage: Boolean = true,
+      leverage: Double = 0
+  ): Seq[Target] =
     if (isScan(p)) {
       KeyTrace.column(key).toSeq.map { a =>
         val scan = p.collectFirst { case s: FileSourceScanExec => s }.get
-        Target(name(scan), a, saved, sameStage)
+        // Of an unknown scan the best is hoped.
+        val rows = estimates.rows(p).getOrElse(Double.PositiveInfinity)
+        Target(FilterTargets.table(scan), a, saved, sameStage, rows * saved + leverage)
       }
     } else {
       routes(p, key).flatMap { r =>
         val here = sameStage && !p.isInstanceOf[Exchange]
-        of(p.children(r.child), r.key, saved + KeyTrace.cost(p, r.child), here)
+        val further = p match {
+          case j: BaseJoinExec => leverage + this.leverage(j, r.child)
+          case _ => leverage
+        }
+        of(p.children(r.child), r.key, saved + KeyTrace.cost(p, r.child), here, further)
       }
     }
+
+  /** What the filters of a join below save if this child of it, their source, is reduced: the next hop. */
+  private def leverage(j: BaseJoinExec, child: Int): Double = estimates.direction(j) match {
+    case Some(Right(Direction(`child`))) =>
+      val known = leverages.get(j)
+      if (leverages.containsKey(j)) known
+      else {
+        val keys = if (child == 0) j.rightKeys else j.leftKeys
+        val probe = j.children(1 - child)
+        val most =
+          keys.map(k => of(probe, k, own(j, 1 - child)).map(_.benefitNs).sum).maxOption.getOrElse(0.0)
+        leverages.put(j, most): Unit
+        most
+      }
+    case _ => 0.0
+  }
 
   /** What a row saves at the join itself whose filter it is. */
   def own(j: BaseJoinExec, probe: Int): Double = j match {
@@ -94,8 +133,6 @@ final private[filter] class FilterTargets(plan: SparkPlan) {
     }
     stopped(p, key).getOrElse(Reason.noTarget)
   }
-
-  private def name(scan: FileSourceScanExec): String = FilterTargets.table(scan)
 }
 
 private[springbok] object FilterTargets {

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
@@ -73,6 +74,9 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       Right(Direction(sides.minBy(s => side(j, s).flatMap(_.bytes).getOrElse(Double.MaxValue))))
     }
   }
+
+  /** Expected rows of an operator's output. */
+  def rows(p: SparkPlan): Option[Double] = p.logicalLink.flatMap(stats(_).rows).map(_.value)
 
   /** The effect of the filter from key `i` of the source side, None if nothing is known. */
   def kept(j: BaseJoinExec, d: Direction, i: Int): Option[Kept] = {

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
@@ -9,6 +10,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
 import org.apache.spark.sql.springbok.report._
 
 /**
@@ -76,10 +78,15 @@ final private case class Candidate(
 
 final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
+  private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
+  private lazy val cores = {
+    val c = Cluster.of(SparkSession.active.sparkContext, conf)
+    c.executors * c.coresPerExecutor
+  }
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
   private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
   private val estimates = new JoinEstimates(conf)
-  private val targets = new FilterTargets(plan)
+  private val targets = new FilterTargets(plan, estimates)
   private var nodes = 0
   private var filters = 0
 
@@ -194,6 +201,13 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       local = reached.filter(_.sameStage)
       allowed = if (mode == "LOCAL") if (j.isInstanceOf[BroadcastHashJoinExec]) local else Nil else reached
       _ <- Either.cond(allowed.nonEmpty, (), Reason.modeOff(mode))
+      // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses.
+      benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * allowed.map(_.benefitNs).sum / 1e6 / cores
+      _ <- Either.cond(
+        allowed.exists(_.sameStage) || benefit >= minBenefitMs,
+        (),
+        Reason.smallBenefit(benefit, minBenefitMs)
+      )
       _ <- Either.cond(filters + allowed.size <= maxFilters, (), Reason.tooManyFilters)
       size = BuildSides.nodes(exchange) * allowed.size
       _ <- Either.cond(nodes + size <= maxNodes, (), Reason.planTooLarge)

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{Guarded, SparkLine, SpringbokConf}
@@ -71,15 +71,55 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
   private val column = KeyTrace.column(f.key)
 
-  def resolved: SparkPlan = facts match {
+  /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
+  def resolved: SparkPlan = {
+    val exchange = f.source match {
+      case q: ExchangeQueryStageExec =>
+        q.plan match {
+          case ReusedExchangeExec(_, e) => e
+          case e => e
+        }
+      case other => other
+    }
+    val outcome = record.memo match {
+      case Some((of, o: Outcome)) if of eq exchange => o
+      case _ =>
+        val o = decide()
+        record.memo = Some(exchange -> o)
+        o
+    }
+    rewritten(outcome)
+  }
+
+  private def decide(): Outcome = facts match {
     case Left(why) =>
       record.decline(why)
-      f.child
+      Outcome(None, None)
     case Right(k) =>
       record.buildRows = Some(k.rows)
       record.buildKeys = k.distinct.map(_.round)
-      apply(k)
+      val pushed = push(k)
+      val row = rowLevel(k)
+      record.kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
+      if (record.kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff))
+      else {
+        record.status = "used"
+        record.outcome = Reason.used(record.kinds)
+      }
+      Outcome(pushed, row.toOption)
   }
+
+  private def rewritten(o: Outcome): SparkPlan =
+    if (o.pushed.isEmpty && o.row.isEmpty) f.child
+    else {
+      val child = o.pushed.fold(f.child)(p => f.child.transformUp { case s: FileSourceScanExec => p.into(s) })
+      val applied =
+        AppliedRuntimeFilterExec(f.sourceKey, f.key, o.row.map(_.predicate), f.source.canonicalized, child)(
+          f.info
+        )
+      applied.copyTagsFrom(f)
+      applied
+    }
 
   private def facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
     case (SourceKey.Broadcast(index, keys), b: BroadcastQueryStageExec) if b.isMaterialized =>
@@ -92,31 +132,6 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
         Either.cond(sum.partitions == partitions, sum.key(i), Reason.incomplete(sum.partitions, partitions))
       }
     case _ => Left(Reason.noSummary)
-  }
-
-  private def apply(k: KeyFacts): SparkPlan = {
-    val pushed = push(k)
-    val row = rowLevel(k)
-    val kinds = pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)
-    if (kinds.isEmpty) {
-      record.decline(row.swap.getOrElse(Reason.typesOff))
-      f.child
-    } else {
-      record.kinds = kinds.distinct
-      record.status = "used"
-      record.outcome = Reason.used(record.kinds)
-      val child = pushed.fold(f.child)(p => f.child.transformUp { case s: FileSourceScanExec => p.into(s) })
-      val applied =
-        AppliedRuntimeFilterExec(
-          f.sourceKey,
-          f.key,
-          row.toOption.map(_.predicate),
-          f.source.canonicalized,
-          child
-        )(f.info)
-      applied.copyTagsFrom(f)
-      applied
-    }
   }
 
   // ---- what the scan can use
@@ -185,7 +200,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   private def rowLevel(k: KeyFacts): Either[Reason, RowTest] = {
     val kept = for (n <- k.distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
     record.observedKept = kept
-    val expected = record.kept.getOrElse(unknownKept)
+    val expected = record.kept.getOrElse(FilterCost.unknownKept)
     if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
     else if (k.values != null && k.values.isEmpty)
       Either.cond(FilterCost.pays(0, f.info.savedNs, 1), RowTest("false", Literal.FalseLiteral), saves(0, 1))
@@ -229,8 +244,8 @@ private object FilterDecision {
   /** A list this short is pushed even where ranges do not prune. */
   val shortList = 16
 
-  /** What is taken for the part that stays when nothing is known. */
-  val unknownKept = 0.5
+  /** What became of a filter: what the scan does, and what is tested row by row; neither if it was declined. */
+  final case class Outcome(pushed: Option[Pushed], row: Option[RowTest])
 
   final case class RowTest(kind: String, predicate: Expression)
 

@@ -55,6 +55,9 @@ final class FilterRecord(
   @volatile var observedKept: Option[Double] = None
   @volatile var bytes: Option[Long] = None
   @volatile var falsePositiveRate: Option[Double] = None
+
+  /** What was decided from which build side, for its copies in the plan. */
+  @volatile var memo: Option[(AnyRef, Any)] = None
   @volatile var rowGroups: Option[(Int, Int)] = None
 
   /** Part of the probe side's rows that stay, by what is known now. */

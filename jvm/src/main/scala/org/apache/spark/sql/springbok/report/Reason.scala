@@ -98,6 +98,12 @@ object Reason {
     Seq("saved_ns_per_row" -> saved, "paid_ns_per_row" -> paid),
     f"testing a row takes about $paid%.0f ns and would save $saved%.0f ns between scan and join"
   )
+  def smallBenefit(benefit: Double, least: Double): Reason = Reason(
+    "SMALL_BENEFIT",
+    Seq("benefit_ms" -> benefit, "least_ms" -> least),
+    f"it would save about $benefit%.0f ms, and make a scan wait for another stage",
+    Some(FILTER_MIN_BENEFIT_MS.key)
+  )
   def reusedExchange: Reason =
     Reason(
       "EXCHANGE_REUSED",
