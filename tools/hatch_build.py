@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import jar
 
 
-class JarHook(BuildHookInterface):  # type: ignore[type-arg]
+class JarHook(BuildHookInterface):  # type: ignore[misc]
     """Puts the jar beside the Python sources before the wheel is assembled."""
 
     PLUGIN_NAME = "custom"

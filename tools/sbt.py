@@ -31,7 +31,7 @@ def java() -> str:
     found = re.search(r'version "(\d+)', text)
     major = int(found.group(1)) if found else 0
     if major not in JAVA_VERSIONS:
-        raise BuildError(f"{exe} is Java {major or 'of an unknown version'}: Spark 4 and this build need JDK 17 (or 21).")
+        raise BuildError(f"{exe} is Java {major or 'of an unknown version'}: Spark 4 needs JDK 17 (or 21).")
     javac = Path(exe).resolve().with_name("javac")
     if not javac.exists():
         raise BuildError(f"{exe} is a JRE without a compiler: install the whole JDK 17.")

@@ -18,7 +18,7 @@ def main(argv: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
     demo = commands.add_parser("demo", help="run TPC-H without and with Springbok and compare")
-    demo.add_argument("--scale", type=int, default=1, help="TPC-H scale factor, 1 is about 1 GB (default: 1)")
+    demo.add_argument("--scale", type=float, default=1, help="TPC-H scale factor, 1 is about 1 GB (default: 1)")
     demo.add_argument("--queries", default="all", help="for example q3,q5 (default: all)")
     demo.add_argument("--runs", type=int, default=1, help="timed runs of each query, of which the median counts")
     demo.add_argument("--data", type=Path, default=Path("data"), help="where the generated data is kept")

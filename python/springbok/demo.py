@@ -20,7 +20,7 @@ from springbok.report import Report, report
 from springbok.session import configure, disabled
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 QUERIES = tuple(f"q{i}" for i in range(1, 23))
@@ -76,7 +76,11 @@ def run(args: argparse.Namespace) -> int:
             progress.update(bar, description=q)
             row, r = compare(spark, q, args.runs, on_first=i % 2 == 1)
             rows.append(row)
-            if shown is None or (q == "q3" and "q3" in queries) or row.rows_removed > 0 and not any(f.rows_removed for f in shown.filters):
+            if (
+                shown is None
+                or (q == "q3" and "q3" in queries)
+                or (row.rows_removed > 0 and not any(f.rows_removed for f in shown.filters))
+            ):
                 shown = r
                 name = q
             progress.advance(bar)
@@ -121,23 +125,25 @@ def load(spark: SparkSession, data: Path) -> None:
         spark.read.parquet(str(data / f"{t}.parquet")).createOrReplaceTempView(t)
 
 
-def generate(root: Path, scale: int, say: Any = print) -> Path:
+def generate(root: Path, scale: float, say: Any = print) -> Path:
     """The folder with TPC-H of this scale as Parquet, made if it is not there.
 
     Raises:
         SpringbokError: the generator is not installed or fails.
     """
-    folder = root / "tpch" / f"sf{scale}"
+    folder = root / "tpch" / f"sf{scale:g}"
     if all((folder / f"{t}.parquet").exists() for t in TABLES):
         return folder
     exe = shutil.which("tpchgen-cli", path=os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", ""))))
     if exe is None:
         raise SpringbokError("The demo needs tpchgen-cli: pip install 'springbok[demo]'.")
-    say(f"Generating TPC-H at scale {scale} in {folder} (kept for the next run)")
-    part = folder.with_suffix(".part")
+    say(f"Generating TPC-H at scale {scale:g} in {folder} (kept for the next run)")
+    part = folder.with_name(folder.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    done = subprocess.run([exe, "parquet", "-s", str(scale), "-o", str(part), "-q"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [exe, "parquet", "-s", f"{scale:g}", "-o", str(part), "-q"], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise SpringbokError(f"tpchgen-cli failed: {done.stderr.strip()[-300:]}")
     part.rename(folder)
@@ -151,7 +157,7 @@ def compare(spark: SparkSession, name: str, runs: int, *, on_first: bool = False
     answers: dict[bool, list[tuple[str, ...]]] = {}
     reports: dict[bool, Report] = {}
     for i in range(runs):
-        for on in ((True, False) if on_first == (i % 2 == 0) else (False, True)):
+        for on in (True, False) if on_first == (i % 2 == 0) else (False, True):
             seconds, answer, r = _timed(spark, sql, on)
             times[on].append(seconds)
             answers[on] = answer
@@ -216,11 +222,21 @@ def _half_memory() -> str:
     return f"{max(2, min(8, pages // 2 // 2**30))}g"
 
 
-def _table(rows: list[Row], scale: int) -> Any:
+def _table(rows: list[Row], scale: float) -> Any:
     from rich.table import Table
 
-    table = Table(title=f"TPC-H, scale {scale}: Spark without and with Springbok")
-    for head in ("query", "off s", "on s", "off/on", "joins changed", "filters placed/used", "rows removed", "row groups removed", "answers"):
+    table = Table(title=f"TPC-H, scale {scale:g}: Spark without and with Springbok")
+    for head in (
+        "query",
+        "off s",
+        "on s",
+        "off/on",
+        "joins changed",
+        "filters placed/used",
+        "rows removed",
+        "row groups removed",
+        "answers",
+    ):
         table.add_column(head, justify="left" if head in ("query", "answers") else "right")
     for r in rows:
         table.add_row(
@@ -237,5 +253,15 @@ def _table(rows: list[Row], scale: int) -> Any:
     total_off, total_on = sum(r.off for r in rows), sum(r.on for r in rows)
     geomean = statistics.geometric_mean([r.off / r.on for r in rows])
     table.add_section()
-    table.add_row("all", f"{total_off:.1f}", f"{total_on:.1f}", f"{geomean:.2f}x geomean", "", "", f"{sum(r.rows_removed for r in rows):,}", "", "")
+    table.add_row(
+        "all",
+        f"{total_off:.1f}",
+        f"{total_on:.1f}",
+        f"{geomean:.2f}x geomean",
+        "",
+        "",
+        f"{sum(r.rows_removed for r in rows):,}",
+        "",
+        "",
+    )
     return table

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from springbok.text import amount, effect, filter_name, keys, size, strategy
+from springbok.text import amount, cost, effect, filter_name, keys, size, strategy
 
 if TYPE_CHECKING:
     from springbok.report import Report
@@ -13,8 +14,8 @@ if TYPE_CHECKING:
 _STYLE = """
 .springbok{--ink:#1b1f24;--soft:#59636e;--line:#d1d9e0;--good:#116329;--goodbg:#dafbe1;--idle:#7d4e00;--idlebg:#fff3d6;
  color:var(--ink);font:14px/1.45 system-ui,sans-serif;max-width:72rem}
-@media (prefers-color-scheme:dark){.springbok{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--good:#7ee2a0;--goodbg:#12361f;
- --idle:#f0c674;--idlebg:#3a2d0c}}
+@media (prefers-color-scheme:dark){.springbok{
+ --ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--good:#7ee2a0;--goodbg:#12361f;--idle:#f0c674;--idlebg:#3a2d0c}}
 .springbok h3{margin:1.2em 0 .4em;font-size:15px}
 .springbok table{border-collapse:collapse;width:100%}
 .springbok th,.springbok td{border-bottom:1px solid var(--line);padding:.3em .6em;text-align:left;vertical-align:top;
@@ -49,7 +50,11 @@ def fragment(r: Report) -> str:
         _filters(r),
         _tables(r),
         "".join(f"<p>Failed: {escape(f['rule'])} with {escape(f['error'])}</p>" for f in r.failures),
-        _section("Settings that differ from the default", ("setting", "value"), [(_code(k), _code(v)) for k, v in r.settings.items()]),
+        _section(
+            "Settings that differ from the default",
+            ("setting", "value"),
+            [(_code(k), _code(v)) for k, v in r.settings.items()],
+        ),
     ]
     return f'<div class="springbok"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
@@ -57,19 +62,27 @@ def fragment(r: Report) -> str:
 def _joins(r: Report) -> str:
     rows = []
     for j in r.joins:
-        chosen = escape(strategy(j)) + (f'<br><span class="soft">revised; planned {escape(str(j.planned))}</span>' if j.revised else "")
+        chosen = escape(strategy(j)) + (
+            f'<br><span class="soft">revised; planned {escape(str(j.planned))}</span>' if j.revised else ""
+        )
         sides = "<br>".join(
             f"{name}: {amount(s.rows)} <span class='soft'>({escape(s.rows_source)})</span>"
             for name, s in (("left", j.left), ("right", j.right))
             if s
         )
-        others = "".join(
-            f"<li>{escape(a.strategy)}: {escape(str(a.ruled_out)) if a.ruled_out else 'costs ' + size(a.cost_bytes)}</li>"
-            for a in j.alternatives
-        )
+        others = "".join(f"<li>{escape(cost(a))}</li>" for a in j.alternatives)
         why = escape(str(j.reason)) if j.reason else ""
         more = f"<details><summary>alternatives</summary><ul>{others}</ul></details>" if others else ""
-        rows.append((str(j.id), f"{escape(j.type)} {_code(keys(j))}", chosen, sides, amount(j.output_rows, unknown=""), why + more))
+        rows.append(
+            (
+                str(j.id),
+                f"{escape(j.type)} {_code(keys(j))}",
+                chosen,
+                sides,
+                amount(j.output_rows, unknown=""),
+                why + more,
+            )
+        )
     return _section("Joins", ("", "join", "strategy", "rows estimated", "rows out", "why"), rows)
 
 
@@ -95,7 +108,7 @@ def _tables(r: Report) -> str:
     return _section("Tables", ("table", "format", "bytes", "rows"), rows)
 
 
-def _section(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _section(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A table of cells that are HTML already."""
     if not rows:
         return ""

@@ -211,7 +211,7 @@ def report(df: DataFrame) -> Report:
         raise SpringbokError(
             "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate()."
         )
-    text = jvm.org.apache.spark.sql.springbok.report.SpringbokReport.json(df._jdf.queryExecution())  # type: ignore[operator]
+    text = jvm.org.apache.spark.sql.springbok.report.SpringbokReport.json(df._jdf.queryExecution())
     return Report.from_json(text)
 
 
@@ -226,10 +226,9 @@ def _make(cls: type[T], d: dict[str, Any]) -> T:
         if key not in names or v is None:
             continue
         if key in _NESTED:
-            v = _make(_NESTED[key], v)
+            values[key] = _make(_NESTED[key], v)
         elif key == "alternatives":
-            v = tuple(_make(Alternative, a) for a in v)
-        elif isinstance(v, list):
-            v = tuple(v)
-        values[key] = v
+            values[key] = tuple(_make(Alternative, a) for a in v)
+        else:
+            values[key] = tuple(v) if isinstance(v, list) else v
     return cls(**values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shlex
 from collections.abc import Iterator
@@ -27,14 +28,11 @@ def jar_path() -> str:
     Raises:
         SpringbokError: the package was built without its jar.
     """
-    jars = sorted(p for p in (files("springbok") / "jars").iterdir() if p.name.endswith(".jar")) if _has_jars() else []
+    folder = files("springbok") / "jars"
+    jars = [str(p) for p in folder.iterdir() if p.name.endswith(".jar")] if folder.is_dir() else []
     if len(jars) != 1:
         raise SpringbokError("This installation of springbok carries no jar: install the wheel, or run 'make build'.")
-    return str(jars[0])
-
-
-def _has_jars() -> bool:
-    return (files("springbok") / "jars").is_dir()
+    return jars[0]
 
 
 def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Builder:
@@ -53,7 +51,7 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     """
     values = checked(settings)
     _check_running()
-    options: dict[str, Any] = builder._options  # type: ignore[attr-defined]
+    options: dict[str, Any] = builder._options
     outer = _outer_conf()
     for key, item in (
         ("spark.jars", jar_path()),
@@ -129,8 +127,8 @@ def _check_running() -> None:
             loader.loadClass(EXTENSION)
         except Exception as e:
             raise SpringbokError(
-                "A Spark JVM without Springbok's jar is running in this process: restart the Python process or notebook "
-                "kernel, and call springbok.configure before the first session is made."
+                "A Spark JVM without Springbok's jar is running in this process: restart the Python process or "
+                "notebook kernel, and call springbok.configure before the first session is made."
             ) from e
 
 
@@ -146,7 +144,7 @@ def _outer_conf() -> dict[str, str]:
             if len(parts) == 2 and not line.lstrip().startswith("#"):
                 conf[parts[0]] = parts[1].strip()
     args = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    for flag, value in zip(args, args[1:]):
+    for flag, value in itertools.pairwise(args):
         if flag == "--jars":
             conf["spark.jars"] = value
         elif flag == "--conf" and "=" in value:

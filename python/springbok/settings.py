@@ -56,6 +56,15 @@ def _value(key: str, value: Any) -> str:
     else:
         fits = all(t.strip().upper() in allowed for t in text.split(","))
     if not fits:
-        wanted = " or ".join(allowed) if allowed else {"boolean": "true or false", "int": "a whole number", "double": "a number", "bytes": "a size such as 64m"}[kind]
+        wanted = (
+            " or ".join(allowed)
+            if allowed
+            else {
+                "boolean": "true or false",
+                "int": "a whole number",
+                "double": "a number",
+                "bytes": "a size such as 64m",
+            }[kind]
+        )
         raise SpringbokError(f"{key} cannot be {value!r}: it takes {wanted}.")
     return text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from springbok.report import Filter, Join, Report
+    from springbok.report import Alternative, Filter, Join, Report, Table
 
 WIDTH = 100
 
@@ -38,13 +38,18 @@ def size(n: float | None) -> str:
 
 def keys(j: Join) -> str:
     """The equalities of a join."""
-    return " AND ".join(f"{a} = {b}" for a, b in zip(j.left_keys, j.right_keys)) or "no equality"
+    return " AND ".join(f"{a} = {b}" for a, b in zip(j.left_keys, j.right_keys, strict=True)) or "no equality"
 
 
 def strategy(j: Join) -> str:
     """What executes the join, as the plan has it."""
     name = j.strategy or (j.planned or "undecided")
     return name + (f", build {j.build}" if j.strategy and j.build else "")
+
+
+def cost(a: Alternative) -> str:
+    """What an alternative costs, or why it is ruled out."""
+    return f"{a.strategy}: " + (f"ruled out, {a.ruled_out}" if a.ruled_out else f"costs {size(a.cost_bytes)}")
 
 
 def effect(f: Filter) -> str:
@@ -81,47 +86,47 @@ def _lines(r: Report) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {r.state}"
     if r.note:
         yield from _wrap(r.note, 0)
-    if r.tables:
-        yield ""
-        yield "Tables"
-        for t in r.tables:
-            files = f", {t.files} files" if t.files else ""
-            yield f"  {t.name or '?'} ({t.format}{files}, {size(t.bytes)}): {amount(t.rows)} rows ({t.rows_source})"
-    if r.joins:
-        yield ""
-        yield "Joins"
-        for j in r.joins:
-            yield from _wrap(f"{j.id} {j.type} {keys(j)}", 2)
-            revised = f" (revised at run time, planned as {j.planned})" if j.revised else ""
-            yield from _wrap(f"{strategy(j)}{revised}", 6)
-            if j.reason:
-                yield from _wrap(str(j.reason), 6)
-            for name, side in (("left", j.left), ("right", j.right)):
-                if side:
-                    shuffled = ", already partitioned" if side.partitioned else ""
-                    bound = f", at most {size(side.bound_bytes)}" if side.bound_bytes is not None else ""
-                    yield f"      {name}: {amount(side.rows)} rows ({side.rows_source}){bound}{shuffled}"
-            if j.output_rows is not None:
-                yield f"      output: {amount(j.output_rows)} rows observed"
-            for a in j.alternatives:
-                why = f"ruled out, {a.ruled_out}" if a.ruled_out else f"costs {size(a.cost_bytes)}"
-                yield from _wrap(f"{a.strategy}: {why}", 8)
-    if r.filters:
-        yield ""
-        yield "Runtime filters"
-        for f in r.filters:
-            yield from _wrap(f"{filter_name(f)} (join {f.join}): {f.status}", 2)
-            if f.status != "used":
-                yield from _wrap(str(f.reason), 6)
-            if text := effect(f):
-                yield from _wrap(text, 6)
+    yield from _section("Tables", (_table(t) for t in r.tables))
+    yield from _section("Joins", (line for j in r.joins for line in _join(j)))
+    yield from _section("Runtime filters", (line for f in r.filters for line in _filter(f)))
     for failure in r.failures:
         yield f"FAILED: {failure['rule']} with {failure['error']}; the plan went on without it"
-    if r.settings:
-        yield ""
-        yield "Settings that differ from the default"
-        for key, value in r.settings.items():
-            yield f"  {key} = {value}"
+    yield from _section("Settings that differ from the default", (f"  {k} = {v}" for k, v in r.settings.items()))
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    content = list(lines)
+    if content:
+        yield from ("", title, *content)
+
+
+def _table(t: Table) -> str:
+    files = f", {t.files} files" if t.files else ""
+    return f"  {t.name or '?'} ({t.format}{files}, {size(t.bytes)}): {amount(t.rows)} rows ({t.rows_source})"
+
+
+def _join(j: Join) -> Iterator[str]:
+    yield from _wrap(f"{j.id} {j.type} {keys(j)}", 2)
+    yield from _wrap(strategy(j) + (f" (revised at run time, planned as {j.planned})" if j.revised else ""), 6)
+    if j.reason:
+        yield from _wrap(str(j.reason), 6)
+    for name, side in (("left", j.left), ("right", j.right)):
+        if side:
+            shuffled = ", already partitioned" if side.partitioned else ""
+            bound = f", at most {size(side.bound_bytes)}" if side.bound_bytes is not None else ""
+            yield f"      {name}: {amount(side.rows)} rows ({side.rows_source}){bound}{shuffled}"
+    if j.output_rows is not None:
+        yield f"      output: {amount(j.output_rows)} rows observed"
+    for a in j.alternatives:
+        yield from _wrap(cost(a), 8)
+
+
+def _filter(f: Filter) -> Iterator[str]:
+    yield from _wrap(f"{filter_name(f)} (join {f.join}): {f.status}", 2)
+    if f.status != "used":
+        yield from _wrap(str(f.reason), 6)
+    if text := effect(f):
+        yield from _wrap(text, 6)
 
 
 def _wrap(text: str, indent: int) -> list[str]:

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import springbok
+from pyspark.sql import SparkSession
+from springbok import session
+
+JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
+
+
+def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_exactly_one_jar() -> None:
+    jar = Path(springbok.jar_path())
+    assert jar.exists()
+    assert [jar] == sorted(jar.parent.glob("*.jar"))
+
+
+def test_configure_appends_and_is_idempotent(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    builder = SparkSession.Builder()
+    builder.config("spark.jars", "/other.jar").config("spark.sql.extensions", "org.example.Other")
+    for _ in range(2):
+        assert springbok.configure(builder, runtimeFilter_mode="LOCAL") is builder
+    options = builder._options
+    assert options["spark.jars"] == f"/other.jar,{springbok.jar_path()}"
+    assert options["spark.sql.extensions"] == f"org.example.Other,{session.EXTENSION}"
+    assert options["spark.springbok.runtimeFilter.mode"] == "LOCAL"
+
+
+def test_configure_keeps_what_is_set_outside(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark: SparkSession
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("# comment\nspark.sql.extensions  org.example.A\nspark.jars=/a.jar\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars /b.jar --conf spark.app.name=x pyspark-shell")
+    builder = springbok.configure(SparkSession.Builder())
+    options = builder._options
+    assert options["spark.sql.extensions"].startswith("org.example.A,")
+    assert options["spark.jars"].startswith("/b.jar,")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"runtimeFilter_mod": "OFF"}, "nearest one is spark.springbok.runtimeFilter.mode"),
+        ({"runtimeFilter_mode": "SOMETIMES"}, "OFF or LOCAL or GLOBAL"),
+        ({"enabled": "perhaps"}, "true or false"),
+        ({"join_broadcastBytesLimit": "much"}, "a size such as 64m"),
+        ({"runtimeFilter_inLimit": -1}, "a whole number"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(springbok.SpringbokError, match=message):
+        springbok.configure(SparkSession.Builder(), **settings)
+
+
+def test_active_and_disabled(spark: SparkSession) -> None:
+    assert springbok.is_active(spark)
+    with springbok.disabled(spark):
+        assert springbok.is_active(spark)
+        df = spark.sql(JOIN)
+        df.collect()
+        assert not springbok.report(df).joins
+    df = spark.sql(JOIN)
+    assert springbok.report(df).joins
+
+
+def test_a_running_session_without_the_extension_is_said_so(tmp_path: Path) -> None:
+    code = """
+from pyspark.sql import SparkSession
+import springbok
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+assert not springbok.is_active(spark)
+for f in (lambda: springbok.configure(SparkSession.builder), lambda: springbok.report(spark.range(1))):
+    try:
+        f()
+    except springbok.SpringbokError as e:
+        print("SAID", e)
+spark.stop()
+try:
+    springbok.configure(SparkSession.builder)
+except springbok.SpringbokError as e:
+    print("SAID", e)
+"""
+    done = python(code, tmp_path)
+    said = [line for line in done.stdout.splitlines() if line.startswith("SAID")]
+    assert len(said) == 3, done.stderr[-2000:]
+    assert all("springbok.configure" in line for line in said)
+
+
+def test_the_jar_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "springbok", "jar"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == springbok.jar_path()
+
+
+def test_an_unknown_query_of_the_demo_is_one_sentence() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "springbok", "demo", "--queries", "q99"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "q99" in done.stderr and "Traceback" not in done.stderr

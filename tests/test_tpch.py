@@ -1,0 +1,65 @@
+"""Answers without and with Springbok, on each query of TPC-H, and from outside on other masters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+import springbok
+from pyspark.sql import SparkSession
+from springbok import demo
+
+JOB = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+for t in ("customer", "orders", "lineitem"):
+    spark.read.parquet(f"{sys.argv[1]}/{t}.parquet").createOrReplaceTempView(t)
+sql = open(sys.argv[2]).read()
+# One scan in several tasks, so that partial summaries are merged.
+spark.conf.set("spark.sql.files.maxPartitionBytes", "200k")
+spark.conf.set("spark.springbok.runtimeFilter.minBenefitMs", "0")
+spark.conf.set("spark.springbok.runtimeFilter.inLimit", "10")
+spark.conf.set("spark.springbok.join.broadcastBytesLimit", "0")
+spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+df = spark.sql(sql)
+on = df.collect()
+import springbok
+used = [f.target_table for f in springbok.report(df).filters if f.status == "used"]
+spark.conf.set("spark.springbok.enabled", "false")
+off = spark.sql(sql).collect()
+print("RESULT", on == off and len(on) == 10, sorted(used))
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("name", demo.QUERIES)
+def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str) -> None:
+    row, report = demo.compare(spark, name, 1)
+    assert row.equal
+    assert not report.failures
+    assert all(j.reason for j in report.joins)
+
+
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+def test_spark_submit(master: str, tpch: Path, tmp_path: Path) -> None:
+    """The three lines of the README, on one JVM and on executors of their own."""
+    (tmp_path / "job.py").write_text(JOB)
+    (tmp_path / "q3.sql").write_text(demo.query("q3"))
+    home = Path(pyspark.__file__).parent
+    command = [
+        str(home / "bin" / "spark-submit"),
+        "--master", master,
+        "--jars", springbok.jar_path(),
+        "--conf", f"spark.sql.extensions={springbok.session.EXTENSION}",
+        "--conf", "spark.ui.enabled=false",
+        "job.py", str(tpch), "q3.sql",
+    ]  # fmt: skip
+    env = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300)
+    result = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
+    assert result == ["RESULT True ['lineitem', 'orders']"], (done.stdout[-500:], done.stderr[-3000:])
