@@ -43,8 +43,8 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case s: Subquery if s.correlated => plan
     case _ if !plan.exists(_.isInstanceOf[Join]) => plan
     case _ =>
-      Guarded("ChooseJoinStrategy", plan, QueryRecord.of(plan)) {
-        val record = QueryRecord.of(plan).getOrElse(new QueryRecord)
+      val record = QueryRecord.of(plan).getOrElse(new QueryRecord)
+      Guarded("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
         subqueries(plan).flatMap(QueryRecord.of).foreach(record.adopt)
         val chooser = new JoinChooser(plan)
         plan.transformUp {
@@ -72,6 +72,31 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
       }
 }
 
+private object JoinChooser {
+
+  /** The plan as it is, with its joins on record: what went wrong has to show in the report. */
+  def undecided(plan: LogicalPlan, query: QueryRecord): LogicalPlan = {
+    plan.foreach {
+      case j: Join if j.getTagValue(QueryRecord.tag).isEmpty =>
+        val r = record(j, query)
+        r.planned = Some(JoinDecision(JoinChoice(Strategy.Spark, Reason.failed, Nil), None, None, None))
+        r.latest = r.planned
+        j.setTagValue(QueryRecord.tag, r)
+      case _ =>
+    }
+    plan
+  }
+
+  def record(j: Join, query: QueryRecord): JoinRecord = query.addJoin { (q, id) =>
+    val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
+      case Some((_, l, r, o, _, _, _, _)) =>
+        (l.map(KeyTrace.label), r.map(KeyTrace.label), o.map(KeyTrace.label))
+      case None => (Nil, Nil, j.condition.map(KeyTrace.label))
+    }
+    new JoinRecord(q, id, j.joinType.sql, left, right, other, j.hint)
+  }
+}
+
 /** Takes one planning's decisions; shares what it has learned of the plan between them. */
 final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper with PredicateHelper {
   private val conf = SQLConf.get
@@ -91,14 +116,7 @@ final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper w
     plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
 
   def first(j: Join, query: QueryRecord): LogicalPlan = {
-    val record = query.addJoin { (q, id) =>
-      val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
-        case Some((_, l, r, o, _, _, _, _)) =>
-          (l.map(KeyTrace.label), r.map(KeyTrace.label), o.map(KeyTrace.label))
-        case None => (Nil, Nil, j.condition.map(KeyTrace.label))
-      }
-      new JoinRecord(q, id, j.joinType.sql, left, right, other, j.hint)
-    }
+    val record = JoinChooser.record(j, query)
     val decision = decide(j, record)
     record.planned = Some(decision)
     record.latest = Some(decision)

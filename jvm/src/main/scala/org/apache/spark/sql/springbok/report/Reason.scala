@@ -169,7 +169,7 @@ object Reason {
     "the build side has too many keys for a list, and partial bloom filters would be too large to merge",
     Some(FILTER_MERGE_BYTES.key)
   )
-  val failed: Reason = Reason("FAILED", Nil, "a rule failed and the plan went on without the filter")
+  val failed: Reason = Reason("FAILED", Nil, "a rule failed and the plan went on as Spark made it")
   val typesOff: Reason =
     Reason("KIND_OFF", Nil, "the kinds of filter that would serve are off", Some(FILTER_TYPES.key))
   def used(kinds: Seq[String]): Reason =

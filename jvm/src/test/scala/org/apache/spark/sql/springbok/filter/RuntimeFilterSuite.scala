@@ -124,7 +124,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     val dim = "(SELECT mid_id FROM mid WHERE grp = 7) t"
     conf(noSparkBroadcast) {
       val union = same(
-        s"SELECT /*+ BROADCAST(t) */ count(*) FROM (SELECT mid_id, count(*) c FROM fact GROUP BY mid_id UNION ALL " +
+        "SELECT /*+ BROADCAST(t) */ count(*) FROM (SELECT mid_id, count(*) c FROM fact GROUP BY mid_id UNION ALL " +
           s"SELECT mid_int, count(*) c FROM fact GROUP BY mid_int) u JOIN $dim ON u.mid_id = t.mid_id"
       )
       assert(
@@ -132,12 +132,12 @@ class RuntimeFilterSuite extends SpringbokTest {
         record(union).filters.map(f => (f.targetColumn, f.status, f.outcome.text))
       )
       val window = same(
-        s"SELECT /*+ BROADCAST(t) */ sum(r) FROM (SELECT mid_id, rank() OVER (PARTITION BY mid_id ORDER BY v) r FROM fact) w " +
+        "SELECT /*+ BROADCAST(t) */ sum(r) FROM (SELECT mid_id, rank() OVER (PARTITION BY mid_id ORDER BY v) r FROM fact) w " +
           s"JOIN $dim ON w.mid_id = t.mid_id"
       )
       assert(applied(window).nonEmpty)
       val other = same(
-        s"SELECT /*+ BROADCAST(t) */ sum(r) FROM (SELECT mid_id, v, rank() OVER (PARTITION BY v ORDER BY id) r FROM fact) w " +
+        "SELECT /*+ BROADCAST(t) */ sum(r) FROM (SELECT mid_id, v, rank() OVER (PARTITION BY v ORDER BY id) r FROM fact) w " +
           s"JOIN $dim ON w.mid_id = t.mid_id"
       )
       assert(applied(other).isEmpty && declined(other).contains("NO_TARGET"))

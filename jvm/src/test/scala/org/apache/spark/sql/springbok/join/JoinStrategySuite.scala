@@ -33,6 +33,13 @@ class JoinStrategySuite extends SpringbokTest {
     assert(d.choice.reason.code == "LOWEST_COST")
   }
 
+  test("ANALYZE counts more than footers, with CBO off too") {
+    spark.sql("CREATE TABLE analyzed USING parquet AS SELECT id AS k, id % 7 AS x FROM range(5000)"): Unit
+    spark.sql("ANALYZE TABLE analyzed COMPUTE STATISTICS FOR ALL COLUMNS"): Unit
+    val d = record(same("SELECT count(*) FROM big b JOIN analyzed a ON b.k = a.k + 0")).joins.head.planned.get
+    assert(d.input.exists(_.right.rows.contains(5000.0)))
+  }
+
   test("two large sides: shuffled hash where the build side fits, sort-merge where it does not") {
     val sql = "SELECT count(*), max(b.t), max(h.t) FROM big b JOIN half h ON b.k = h.k"
     conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
