@@ -173,7 +173,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       low: Any,
       high: Any
   ): Boolean = {
-    val groups = ParquetFooters.read(s.relation).map(_.groups).getOrElse(Nil)
+    val table = ParquetFooters.read(s.relation)
+    val groups = table.map(_.groups).getOrElse(Nil)
     val ranges = groups.map(_.ranges.get(a.name))
     (number(low, f.key.dataType), number(high, f.key.dataType)) match {
       case (Some(from), Some(to)) if ranges.nonEmpty && ranges.forall(_.isDefined) =>
@@ -181,7 +182,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
         val removed = ranges.flatten.count { r =>
           r.max < from || r.min > to || sorted.exists(none(_, r.min, r.max))
         }
-        record.rowGroups = Some(removed -> groups.size)
+        // Of a sample of the files nothing is counted.
+        if (table.exists(t => t.files == t.filesRead)) record.rowGroups = Some(removed -> groups.size)
         removed > 0
       // Strings, or footers without statistics: a short list may still be refused by dictionaries.
       case _ => groups.nonEmpty && values.exists(_.size <= shortList)

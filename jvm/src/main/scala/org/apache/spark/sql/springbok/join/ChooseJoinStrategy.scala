@@ -137,8 +137,9 @@ final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper w
       case Strategy.Broadcast(side) => on(side, BROADCAST)
       case Strategy.ShuffledHash(side) => on(side, SHUFFLE_HASH)
       case Strategy.SortMerge => JoinHint(Some(HintInfo(Some(SHUFFLE_MERGE))), None)
-      case Strategy.Spark => record.userHint
+      case Strategy.Spark => if (record.hinted) record.userHint else j.hint
     }
+    record.hinted = chosen != Strategy.Spark
     val out = if (hint == j.hint) j else j.copy(hint = hint)
     out.setTagValue(QueryRecord.tag, record)
     out

@@ -32,6 +32,9 @@ final class JoinRecord(
 ) {
   @volatile var planned: Option[JoinDecision] = None
   @volatile var latest: Option[JoinDecision] = None
+
+  /** Whether the join's hint is Springbok's; adaptive execution sets hints of its own, which are left alone. */
+  @volatile var hinted: Boolean = false
 }
 
 /** A runtime filter, or one that was not made. */

@@ -1,9 +1,12 @@
 package org.apache.spark.sql.springbok.report
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.SparkLine
 import org.apache.spark.sql.springbok.cost.Strategy
 
 /**
@@ -13,7 +16,14 @@ import org.apache.spark.sql.springbok.cost.Strategy
 class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
   override def title: String = "Springbok"
 
-  override def generateExtendedInfo(plan: SparkPlan): String = {
+  override def generateExtendedInfo(plan: SparkPlan): String =
+    // On a Spark of another version the plan's classes may differ; Spark catches no LinkageError here.
+    SparkLine.unsupported().getOrElse {
+      try lines(plan)
+      catch { case e @ (NonFatal(_) | _: LinkageError) => s"no information: ${e.getClass.getName}" }
+    }
+
+  private def lines(plan: SparkPlan): String = {
     val record = collectWithSubqueries(plan) { case j: BaseJoinExec => j }.iterator
       .flatMap(_.logicalLink.flatMap(_.getTagValue(QueryRecord.tag)))
       .nextOption()

@@ -35,6 +35,8 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  *   max smallest and largest value as numbers (days for dates, microseconds for timestamps)
  * @param tableRows
  *   rows of the unfiltered table, which no combination of its columns has more values than
+ * @param bytes
+ *   average bytes of a value of variable length, None if unknown
  * @param distinct
  *   most distinct values that are left here, after all filters and joins below
  */
@@ -44,6 +46,7 @@ final case class ColumnStats(
     min: Option[Double],
     max: Option[Double],
     tableRows: Double,
+    bytes: Option[Double],
     distinct: Double
 )
 
@@ -79,12 +82,16 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 
 object Estimate {
 
-  /** Bytes of a row of these columns as an `UnsafeRow`: null bits, 8 a field, variable parts rounded up to words. */
-  def rowBytes(output: Seq[Attribute]): Double = {
+  /**
+   * Bytes of a row of these columns as an `UnsafeRow`: null bits, 8 a field, variable parts rounded up to words. A
+   * variable part is never taken for shorter than the type's default: dictionaries make long values look short.
+   */
+  def rowBytes(output: Seq[Attribute], columns: AttributeMap[ColumnStats] = AttributeMap.empty): Double = {
     val bits = math.ceil(output.size / 64.0) * 8
     bits + output.map { a =>
-      val size = a.dataType.defaultSize
-      if (size <= 8) 8.0 else 8.0 + math.ceil(size / 8.0) * 8
+      val default = a.dataType.defaultSize.toDouble
+      val size = math.max(default, columns.get(a).flatMap(_.bytes).getOrElse(0.0))
+      if (default <= 8) 8.0 else 8.0 + math.ceil(size / 8.0) * 8
     }.sum
   }
 

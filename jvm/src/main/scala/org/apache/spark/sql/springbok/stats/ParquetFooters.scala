@@ -30,7 +30,7 @@ object ParquetFooters extends Logging {
   /** Smallest and largest value of a column in a row group, as numbers. */
   final case class Range(min: Double, max: Double)
 
-  final case class RowGroup(rows: Long, bytes: Long, ranges: Map[String, Range])
+  final case class RowGroup(rows: Long, ranges: Map[String, Range], sizes: Map[String, Long])
 
   /**
    * What the footers say.
@@ -41,6 +41,13 @@ object ParquetFooters extends Logging {
    *   the row groups of the files that were read
    */
   final case class Table(rows: Double, files: Int, filesRead: Int, groups: Seq[RowGroup]) {
+
+    /** Average stored bytes of a value of variable length, before compression. */
+    def valueBytes(column: String): Option[Double] = {
+      val rows = groups.map(_.rows).sum
+      val sizes = groups.flatMap(_.sizes.get(column))
+      Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
+    }
 
     /** The range over all row groups, None if one of them lacks it. */
     def range(column: String): Option[Range] = {
@@ -110,7 +117,10 @@ object ParquetFooters extends Logging {
     val ranges = block.getColumns.asScala.iterator
       .filter(c => c.getPath.size() == 1)
       .flatMap(c => range(c).map(c.getPath.toDotString -> _))
-    RowGroup(block.getRowCount, block.getCompressedSize, ranges.toMap)
+    val sizes = block.getColumns.asScala.iterator
+      .filter(c => c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY)
+      .map(c => c.getPath.toDotString -> c.getTotalUncompressedSize)
+    RowGroup(block.getRowCount, ranges.toMap, sizes.toMap)
   }
 
   private def range(chunk: ColumnChunkMetaData): Option[Range] = {

@@ -56,7 +56,9 @@ final class PlanStats extends PredicateHelper {
     case Distinct(child) => apply(child)
     case GlobalLimit(IntegerLiteral(n), child) => limit(n.toDouble, apply(child))
     case LocalLimit(IntegerLiteral(n), child) => limit(n.toDouble, apply(child))
-    case w: Window => apply(w.child).copy(rowBytes = Estimate.rowBytes(w.output))
+    case w: Window =>
+      val c = apply(w.child)
+      c.copy(rowBytes = Estimate.rowBytes(w.output, c.columns))
     case _: Sort | _: SubqueryAlias | _: RepartitionOperation | _: ResolvedHint | _: ReturnAnswer |
         _: WindowGroupLimit | _: RebalancePartitions =>
       apply(plan.children.head)
@@ -103,12 +105,14 @@ final class PlanStats extends PredicateHelper {
       val range = footer.flatMap(_.range(a.name))
       // The distinct values of a whole-numbered column are bounded by its range, of any by the rows.
       val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
+      val bytes = column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name)))
       val counted = column.flatMap(_.distinctCount).map(_.toDouble)
       val ndv = counted.orElse(domain.map(math.min(_, n.value)))
       val tight = counted.isDefined || domain.exists(_ < n.value * 0.9)
-      a -> ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), n.value, ndv.getOrElse(n.value))
+      a -> ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), n.value, bytes, ndv.getOrElse(n.value))
     }
-    Estimate(rows, Estimate.rowBytes(r.output), AttributeMap(columns))
+    val known = AttributeMap(columns)
+    Estimate(rows, Estimate.rowBytes(r.output, known), known)
   }
 
   private def countable(t: DataType): Boolean = t match {
@@ -124,7 +128,8 @@ final class PlanStats extends PredicateHelper {
         child.columns.get(from).map(a.toAttribute -> _)
       case _ => None
     }
-    Estimate(child.rows, Estimate.rowBytes(output), AttributeMap(columns))
+    val known = AttributeMap(columns)
+    Estimate(child.rows, Estimate.rowBytes(output, known), known)
   }
 
   private def aggregate(
@@ -150,7 +155,7 @@ final class PlanStats extends PredicateHelper {
             Source.Estimated
           )
         }
-    Estimate(rows, Estimate.rowBytes(output), columns).narrowed
+    Estimate(rows, Estimate.rowBytes(output, columns), columns).narrowed
   }
 
   private def union(u: Union): Estimate = {
@@ -171,7 +176,7 @@ final class PlanStats extends PredicateHelper {
   private def join(j: Join): Estimate = {
     val (l, r) = (apply(j.left), apply(j.right))
     val columns = AttributeMap(l.columns.toSeq ++ r.columns.toSeq ++ equalized(j, l, r))
-    val width = Estimate.rowBytes(j.output)
+    val width = Estimate.rowBytes(j.output, columns)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val keys = ExtractEquiJoinKeys.unapply(j)
       val domain = keys.map { case (_, lk, rk, _, _, _, _, _) => keyDomain(lk, rk, l, r) }.getOrElse(1.0)
