@@ -22,6 +22,12 @@ object FilterCost {
    */
   val ownBroadcastProbe = 10.0
 
+  /**
+   * What a lookup in a broadcast relation of so many keys takes beyond that: it misses the caches where a bloom filter,
+   * a twentieth of its size, does not yet.
+   */
+  def lookupMiss(keys: Double): Double = if (keys < 5e4) 0 else if (keys < 5e5) 20 else 50
+
   /** What is taken for the part of rows that stays when nothing is known. */
   val unknownKept = 0.5
 

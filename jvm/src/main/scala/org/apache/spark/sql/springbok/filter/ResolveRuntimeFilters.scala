@@ -205,7 +205,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     val expected = record.kept.getOrElse(FilterCost.unknownKept)
     if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
     else if (k.values != null && k.values.isEmpty)
-      Either.cond(FilterCost.pays(0, f.info.savedNs, 1), RowTest("false", Literal.FalseLiteral), saves(0, 1))
+      Either.cond(FilterCost.pays(0, saved(k), 1), RowTest("false", Literal.FalseLiteral), saves(k, 0, 1))
     else if (!types("BLOOM")) Left(Reason.typesOff)
     else
       bloom(k).flatMap { b =>
@@ -213,7 +213,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
         val rate = SplitBlockBloom.falsePositiveRate(k.distinct.getOrElse(0.0), b.bytes)
         val stays = expected + (1 - expected) * rate
         if (stays > 1 - f.info.minRejection) Left(Reason.bloomFull(rate))
-        else if (!FilterCost.pays(stays, f.info.savedNs, test)) Left(saves(stays, test))
+        else if (!FilterCost.pays(stays, saved(k), test)) Left(saves(k, stays, test))
         else {
           record.bytes = Some(b.bytes)
           record.falsePositiveRate = Some(rate)
@@ -223,8 +223,14 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       }
   }
 
-  private def saves(kept: Double, test: Double): Reason =
-    Reason.noShuffleSaved((1 - kept) * f.info.savedNs, test)
+  private def saves(k: KeyFacts, kept: Double, test: Double): Reason =
+    Reason.noShuffleSaved((1 - kept) * saved(k), test)
+
+  /** Time in ns that a removed row saves, now that the build side is known. */
+  private def saved(k: KeyFacts): Double = f.info.savedNs + (f.sourceKey match {
+    case _: SourceKey.Broadcast => FilterCost.lookupMiss(k.distinct.getOrElse(0.0))
+    case _ => 0.0
+  })
 
   private def bloom(k: KeyFacts): Either[Reason, SplitBlockBloom] =
     if (k.values == null) Option(k.bloom).toRight(Reason.noBloom)
