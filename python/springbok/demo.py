@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from springbok.errors import SpringbokError
 from springbok.report import Report, report
 from springbok.session import configure, disabled
+from springbok.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     if not console.is_terminal:  # a log: no narrower than the table
         console = Console(width=132)
     data = generate(args.data, args.scale, console.print)
-    spark = session(args.master, args.memory or _half_memory())
+    args.memory = args.memory or _half_memory()
+    spark = session(args.master, args.memory)
     load(spark, data)
     rows: list[Row] = []
     shown: Report | None = None
@@ -90,12 +93,24 @@ def run(args: argparse.Namespace) -> int:
         console.print(str(shown), markup=False, highlight=False)
         console.print(f"\nThe same as a page: {shown.save_html(args.data / 'report.html').resolve()}", soft_wrap=True)
     if args.json:
-        args.json.write_text(json.dumps({"scale": args.scale, "rows": [asdict(r) for r in rows]}, indent=1) + "\n")
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(_figures(args, spark.version, rows), indent=1) + "\n", encoding="utf-8")
     spark.stop()
     different = [r.query for r in rows if not r.equal]
     if different:
         console.print(f"Answers differ: {', '.join(different)}")
     return 1 if different else 0
+
+
+def _figures(args: argparse.Namespace, version: str, rows: list[Row]) -> dict[str, Any]:
+    """The table's figures with where they were taken."""
+    return {
+        "command": f"springbok demo --scale {args.scale:g} --queries {args.queries} --runs {args.runs} "
+        f"--master {args.master}",
+        "machine": {"cores": os.cpu_count(), "architecture": platform.machine(), "driver_memory": args.memory},
+        "versions": {"spark": version, "springbok": __version__, "python": platform.python_version()},
+        "rows": [asdict(r) for r in rows],
+    }
 
 
 def query(name: str) -> str:

@@ -90,33 +90,18 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
       indent: Int
   ): Unit =
     // As a node with one child: the build side is printed where it belongs, under its join.
-    if (info == null) {
-      super.generateTreeString(
-        depth,
-        lastChildren,
-        append,
-        verbose,
-        prefix,
-        addSuffix,
-        maxFields,
-        printNodeId,
-        printOutputColumns,
-        indent
-      )
-    } else {
-      RuntimeFilterLine(simpleString(maxFields), child).generateTreeString(
-        depth,
-        lastChildren,
-        append,
-        verbose,
-        prefix,
-        addSuffix,
-        maxFields,
-        printNodeId,
-        printOutputColumns,
-        indent
-      )
-    }
+    RuntimeFilterLine(simpleString(maxFields), child).generateTreeString(
+      depth,
+      lastChildren,
+      append,
+      verbose,
+      prefix,
+      addSuffix,
+      maxFields,
+      printNodeId,
+      printOutputColumns,
+      indent
+    )
 
   override protected def withNewChildrenInternal(newLeft: SparkPlan, newRight: SparkPlan): RuntimeFilterExec =
     copy(child = newLeft, source = newRight)(info)

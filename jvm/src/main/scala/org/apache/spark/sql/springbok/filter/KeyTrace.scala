@@ -1,13 +1,18 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  RuntimeFilterExec,
+  SummarizeKeysExec
+}
 import org.apache.spark.sql.execution.window.WindowExec
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.types.IntegralType
@@ -142,7 +147,7 @@ object KeyTrace {
     case _: BaseAggregateExec => FilterCost.aggregate
     case _: WindowExec => FilterCost.window
     case b: BroadcastHashJoinExec =>
-      if (from == 0 == (b.buildSide == org.apache.spark.sql.catalyst.optimizer.BuildRight)) FilterCost.probe
+      if (from == 0 == (b.buildSide == BuildRight)) FilterCost.probe
       else 0
     case _: ShuffledHashJoinExec | _: BroadcastNestedLoopJoinExec => FilterCost.probe
     case _: SortMergeJoinExec => FilterCost.merge
@@ -160,9 +165,7 @@ object KeyTrace {
           _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: WindowExec |
           _: ExpandExec | _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec |
           _: InputAdapter | _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec |
-          _: org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec |
-          _: org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec | _: QueryStageExec |
-          _: ReusedExchangeExec =>
+          _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
         true
       case _ => false
     }
