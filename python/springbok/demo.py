@@ -79,11 +79,7 @@ def run(args: argparse.Namespace) -> int:
             progress.update(bar, description=q)
             row, r = compare(spark, q, args.runs, on_first=i % 2 == 1)
             rows.append(row)
-            if (
-                shown is None
-                or (q == "q3" and "q3" in queries)
-                or (row.rows_removed > 0 and not any(f.rows_removed for f in shown.filters))
-            ):
+            if shown is None or q == "q3" or (row.rows_removed > 0 and not any(f.rows_removed for f in shown.filters)):
                 shown = r
                 name = q
             progress.advance(bar)

@@ -79,6 +79,7 @@ final private case class Candidate(
 final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
+  private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
   private lazy val cores = {
     val c = Cluster.of(SparkSession.active.sparkContext, conf)
     c.executors * c.coresPerExecutor
@@ -128,8 +129,8 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
         val probe = go(j.children(to), route(j, to, pending) ++ own)
         j.withNewChildren(if (from == 0) Seq(source, probe) else Seq(probe, source))
       case other =>
-        for (r <- record; Left(why) <- other) declineAll(r, d = None, j, why)
-        if (mode == "OFF") record.foreach(r => declineAll(r, None, j, Reason.modeOff(mode)))
+        for (r <- record; Left(why) <- other) declineAll(r, j, why)
+        if (mode == "OFF") record.foreach(r => declineAll(r, j, Reason.modeOff(mode)))
         val children = j.children.zipWithIndex.map { case (c, i) => go(c, route(j, i, pending)) }
         j.withNewChildren(children)
     }
@@ -194,10 +195,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       _ <- Either.cond(reached.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
       estimate = estimates.kept(j, d, i)
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
-      _ <- kept
-        .filter(_ > 1 - conf.getConf(SpringbokConf.FILTER_MIN_REJECTION))
-        .map(Reason.notSelective)
-        .toLeft(())
+      _ <- kept.filter(_ > 1 - minRejection).map(Reason.notSelective).toLeft(())
       local = reached.filter(_.sameStage)
       allowed = if (mode == "LOCAL") if (j.isInstanceOf[BroadcastHashJoinExec]) local else Nil else reached
       _ <- Either.cond(allowed.nonEmpty, (), Reason.modeOff(mode))
@@ -229,10 +227,9 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     }
   }
 
-  private def minRejection: Double = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
-
-  private def declineAll(record: JoinRecord, d: Option[Direction], j: BaseJoinExec, why: Reason): Unit =
-    j.leftKeys.indices.foreach(i => decline(record, i, d.getOrElse(Direction(1)), j, why))
+  /** No side is a source: the right side's keys stand for the join's. */
+  private def declineAll(record: JoinRecord, j: BaseJoinExec, why: Reason): Unit =
+    j.leftKeys.indices.foreach(i => decline(record, i, Direction(1), j, why))
 
   private def decline(record: JoinRecord, i: Int, d: Direction, j: BaseJoinExec, why: Reason): Unit = {
     val placed = record.query.filters.filter(f => f.join == record.id && f.key == i && f.number.isDefined)
