@@ -34,7 +34,7 @@ format: $(VENV)  ## rewrite the sources as lint wants them
 	$(BIN)/ruff format python tests tools
 	$(PYTHON) tools/sbt.py scalafmtAll scalafmtSbt scalafixAll
 
-docs:  ## docs/configs.md and the settings that Python knows, from the JVM half
+docs:  ## docs/configs.md, docs/reasons.md and the settings that Python knows, from the JVM half
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.WriteDocs"
 
 bench: $(VENV) $(JAR)  ## the demo's queries, three timed runs each, figures into benchmarks/results

@@ -2,10 +2,13 @@ package org.apache.spark.sql.springbok
 
 import java.nio.file.{Files, Path, Paths}
 
-/** Writes what is generated from the settings; `make docs` runs it, and a test compares. */
+import org.apache.spark.sql.springbok.report.Reason
+
+/** Writes what is generated from settings and reasons; `make docs` runs it, and a test compares. */
 object WriteDocs {
   def files: Seq[(Path, String)] = Seq(
     Paths.get("docs/configs.md") -> SpringbokConf.markdown,
+    Paths.get("docs/reasons.md") -> Reason.markdown,
     Paths.get("python/springbok/settings.json") -> SpringbokConf.json
   )
 

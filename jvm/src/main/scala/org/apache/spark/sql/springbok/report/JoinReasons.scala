@@ -1,0 +1,102 @@
+package org.apache.spark.sql.springbok.report
+
+import org.apache.spark.sql.catalyst.optimizer.BuildSide
+import org.apache.spark.sql.springbok.SpringbokConf._
+import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost}
+
+/** Why a join is executed as it is. */
+private[report] trait JoinReasons { this: ReasonRegistry =>
+  private val strategy = new Topic("Joins: why this strategy")
+
+  private val lowest = strategy.of4[String, Double, String, Double](
+    "LOWEST_COST",
+    "{strategy} costs {cost:size}, {next} {next_cost:size}",
+    "The cheapest strategy that is allowed, with the next one. Compare the alternatives' estimated rows with the observed ones if it looks wrong."
+  )
+  private val only = strategy.of2[String, Double](
+    "ONLY_ONE_POSSIBLE",
+    "{strategy} costs {cost:size}, the only one possible",
+    "Every other strategy is ruled out; the alternatives say why."
+  )
+  def cheapest(best: Alternative, next: Option[Alternative]): Reason = next match {
+    case Some(n) => lowest(best.strategy.name, best.cost, n.strategy.name, n.cost)
+    case None => only(best.strategy.name, best.cost)
+  }
+
+  val tie: Double => Reason = strategy.of1(
+    "TIE",
+    "two strategies cost {cost:size}",
+    "The default mode decides.",
+    by(JOIN_DEFAULT_MODE)
+  )
+  private val unknownRows = strategy.of1[Seq[String]](
+    "STATS_UNKNOWN",
+    "the rows of the {sides} side are unknown",
+    "Collect statistics (`ANALYZE TABLE ... COMPUTE STATISTICS`) or store the table as Parquet; until then the default mode decides.",
+    by(JOIN_DEFAULT_MODE)
+  )
+  def statsUnknown(left: JoinCost.Side, right: JoinCost.Side): Reason =
+    unknownRows(Seq("left" -> left, "right" -> right).filter(_._2.rows.isEmpty).map(_._1))
+
+  val hint: String => Reason = strategy.of1(
+    "USER_HINT",
+    "the query's own hint {hint} decides",
+    "A hint in the query wins always; take it away to let the costs decide."
+  )
+  val notEqui: Reason = strategy.fixed(
+    "NOT_EQUI_JOIN",
+    "the join has no equality between its sides",
+    "Spark plans it: a broadcast nested loop join or a cartesian product."
+  )
+  val feedsPruning: Reason = strategy.fixed(
+    "FEEDS_PARTITION_PRUNING",
+    "its build side prunes partitions and is kept as Spark plans it",
+    "Spark's dynamic partition pruning reads this build side and needs it as it is."
+  )
+  val bucketed: Reason =
+    strategy.fixed(
+      "BUCKETED",
+      "a side is bucketed and may need no shuffle",
+      "Spark plans joins of bucketed tables."
+    )
+  val joinDisabled: Reason = strategy.fixed(
+    "JOIN_CHOICE_OFF",
+    "the choice of join strategies is switched off",
+    "Spark plans all joins.",
+    by(JOIN_ENABLED)
+  )
+  val broadcastStarted: Reason = strategy.fixed(
+    "BROADCAST_STARTED",
+    "its build side is being broadcast already",
+    "A broadcast that runs is not taken back."
+  )
+
+  private val alternative = new Topic("Joins: why not another strategy")
+
+  private val typeOrKeys = alternative.of2[String, String](
+    "JOIN_TYPE_UNSUPPORTED",
+    "this type of join, or of keys, cannot be a {strategy} join that builds the {build} side",
+    "An outer or semi join can build only one of its sides; keys that are equal without equal bytes (collated strings) cannot be hashed."
+  )
+  def joinType(strategy: String, build: BuildSide): Reason = typeOrKeys(strategy, Reason.side(build))
+
+  val notSortable: Reason =
+    alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
+  val sizeUnknown: Reason = alternative.fixed(
+    "SIZE_UNKNOWN",
+    "the size of the build side is unknown",
+    "Nothing is built in memory whose size is unknown. Statistics of its tables help."
+  )
+  val tooBig: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_BIG",
+    "the build side may take {bytes:size}, the limit is {limit:size}",
+    "The limit is the smallest of this setting and `spark.springbok.join.broadcastMemoryFraction` of the driver's and an executor's heap.",
+    by(BROADCAST_BYTES_LIMIT)
+  )
+  val hashTableTooBig: (Double, Double) => Reason = alternative.of2(
+    "HASH_TABLE_TOO_BIG",
+    "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
+    "More shuffle partitions make each table smaller, more memory per core makes the share larger.",
+    by(SHUFFLED_HASH_MEMORY_FRACTION)
+  )
+}
