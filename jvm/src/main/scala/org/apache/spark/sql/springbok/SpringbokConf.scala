@@ -246,6 +246,18 @@ object SpringbokConf extends Logging {
     .stringConf
     .createOptional
 
+  /** Makes rare plans frequent; for the tests that no plan changes an answer. */
+  val FORCED: OptionalConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "internal.forced")
+    .internal()
+    .doc(
+      "A seed: every filter that may be made is made and used whatever it is worth, and the strategy of a join is " +
+        "taken at random from those that compute it."
+    )
+    .version("0.1.0")
+    .intConf
+    .createOptional
+
   /** All settings, in the order of the documentation. */
   val all: Seq[ConfigEntry[?]] = Seq(
     ENABLED,
@@ -311,7 +323,7 @@ object SpringbokConf extends Logging {
 
   /** Warns, once a key, of settings under `spark.springbok.` that do not exist, naming the nearest that does. */
   def warnUnknown(conf: SQLConf): Unit = {
-    val known = all.map(_.key).toSet + FAIL_IN.key
+    val known = all.map(_.key).toSet + FAIL_IN.key + FORCED.key
     for (key <- conf.getAllConfs.keys if key.startsWith(prefix) && !known(key) && warned.add(key)) {
       val distance = LevenshteinDistance.getDefaultInstance
       val nearest = all.map(_.key).minBy(k => distance(key, k).intValue)

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
+import scala.util.Random
+
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.springbok.report.Reason
 
@@ -67,7 +69,16 @@ object JoinChoice {
   import JoinCost._
   import Strategy._
 
-  def apply(in: JoinInput): JoinChoice = {
+  def apply(in: JoinInput): JoinChoice = decide(in, alternatives(in))
+
+  /** For tests: one of the strategies that the join's type and keys allow, whatever it costs. */
+  def forced(in: JoinInput, seed: Int): JoinChoice = {
+    val all = alternatives(in)
+    val legal = all.filter(_.ruledOut.forall(!Reason.impossible(_))).map(_.strategy) :+ Spark
+    JoinChoice(legal(new Random(seed).nextInt(legal.size)), Reason.forced, all)
+  }
+
+  private def alternatives(in: JoinInput): Seq[Alternative] = {
     val broadcasts = Seq(BuildLeft -> in.broadcastLeft, BuildRight -> in.broadcastRight).map {
       case (side, allowed) =>
         val cost = JoinCost.broadcast(build(in, side), in.cluster.executors, in.cluster.coresPerExecutor)
@@ -84,7 +95,7 @@ object JoinChoice {
     }
     val merge =
       Alternative(SortMerge, sortMerge(in.left, in.right), Option.when(!in.mergeable)(Reason.notSortable))
-    decide(in, broadcasts ++ hashes :+ merge)
+    broadcasts ++ hashes :+ merge
   }
 
   private def decide(in: JoinInput, all: Seq[Alternative]): JoinChoice = {

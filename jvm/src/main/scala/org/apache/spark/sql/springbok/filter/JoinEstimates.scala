@@ -71,7 +71,12 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
         }
       )
       val sides = if (finished.size == 1) finished else fixed
-      Right(Direction(sides.minBy(s => side(j, s).flatMap(_.bytes).getOrElse(Double.MaxValue))))
+      val forced =
+        for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))
+          yield sides(math.floorMod(s + r.id, sides.size))
+      Right(
+        Direction(forced.getOrElse(sides.minBy(s => side(j, s).flatMap(_.bytes).getOrElse(Double.MaxValue))))
+      )
     }
   }
 

@@ -70,6 +70,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
   private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
   private val column = KeyTrace.column(f.key)
+  private val forced = conf.getConf(SpringbokConf.FORCED).isDefined
 
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
@@ -148,7 +149,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     kind <-
       if (values.isDefined) Some("in") else Option.when(types("MINMAX"))("minmax")
     predicate <- literals(a, values.getOrElse(Seq(low, high)), values.isDefined)
-    if partition || prunes(s, a, values, low, high)
+    if partition || forced || prunes(s, a, values, low, high)
   } yield Pushed(kind, predicate, partition)
 
   /** Literals of the column's own type; a key that the column cannot hold is none of its values. */
@@ -203,7 +204,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     val kept = for (n <- k.distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
     record.observedKept = kept
     val expected = record.kept.getOrElse(FilterCost.unknownKept)
-    if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
+    if (forced) forcedTest(k)
+    else if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
     else if (k.values != null && k.values.isEmpty)
       Either.cond(FilterCost.pays(0, saved(k), 1), RowTest("false", Literal.FalseLiteral), saves(k, 0, 1))
     else if (!types("BLOOM")) Left(Reason.typesOff)
@@ -217,11 +219,19 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
         else {
           record.bytes = Some(b.bytes)
           record.falsePositiveRate = Some(rate)
-          val shipped = SparkSession.active.sparkContext.broadcast(b)
-          Right(RowTest("bloom", BloomContains(f.key, shipped)))
+          Right(RowTest("bloom", shipped(b)))
         }
       }
   }
+
+  /** For tests: the filter whatever it is worth. */
+  private def forcedTest(k: KeyFacts): Either[Reason, RowTest] =
+    if (k.values != null && k.values.isEmpty) Right(RowTest("false", Literal.FalseLiteral))
+    else if (!types("BLOOM")) Left(Reason.typesOff)
+    else bloom(k).map(b => RowTest("bloom", shipped(b)))
+
+  private def shipped(b: SplitBlockBloom): Expression =
+    BloomContains(f.key, SparkSession.active.sparkContext.broadcast(b))
 
   private def saves(k: KeyFacts, kept: Double, test: Double): Reason =
     Reason.noShuffleSaved((1 - kept) * saved(k), test)

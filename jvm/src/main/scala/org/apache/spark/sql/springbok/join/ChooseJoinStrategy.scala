@@ -153,8 +153,10 @@ final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper w
       case _ if hints.nonEmpty => left(Reason.hint(hints.mkString(", ")))
       case _ if Seq(j.left, j.right).exists(broadcastStage) => left(Reason.broadcastStarted)
       case ExtractEquiJoinKeys(joinType, lk, rk, _, _, l, r, _) =>
-        if ((lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k)))) left(Reason.feedsPruning)
-        else if (Seq(l, r).exists(bucketed)) left(Reason.bucketed)
+        val forced = conf.getConf(SpringbokConf.FORCED)
+        if (forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
+          left(Reason.feedsPruning)
+        else if (forced.isEmpty && Seq(l, r).exists(bucketed)) left(Reason.bucketed)
         else {
           val hashable = (lk ++ rk).forall(k => UnsafeRowUtils.isBinaryStable(k.dataType))
           val (ls, rs) = (stats(l), stats(r))
@@ -171,7 +173,11 @@ final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper w
             defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE)
           )
           val source = (e: Estimate) => e.rows.map(_.source.name)
-          JoinDecision(JoinChoice(input), Some(input), source(ls), source(rs))
+          // Another one when it is revised than at first, and then always the same.
+          val revised = if (record.planned.isEmpty) 0 else 17
+          val choice =
+            forced.fold(JoinChoice(input))(s => JoinChoice.forced(input, s + record.id * 31 + revised))
+          JoinDecision(choice, Some(input), source(ls), source(rs))
         }
       case _ => left(Reason.notEqui)
     }

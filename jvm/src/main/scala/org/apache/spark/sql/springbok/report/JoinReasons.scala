@@ -71,6 +71,10 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "A broadcast that runs is not taken back."
   )
 
+  /** Not documented: it comes from an internal setting. */
+  val forced: Reason =
+    new ReasonTemplate("", "FORCED", "taken at random, for a test", None, "").of()
+
   private val alternative = new Topic("Joins: why not another strategy")
 
   private val typeOrKeys = alternative.of2[String, String](
@@ -82,6 +86,10 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
 
   val notSortable: Reason =
     alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
+
+  /** Whether it says that a strategy cannot compute the join, rather than that it should not. */
+  def impossible(r: Reason): Boolean = r == notSortable || r.template.code == "JOIN_TYPE_UNSUPPORTED"
+
   val sizeUnknown: Reason = alternative.fixed(
     "SIZE_UNKNOWN",
     "the size of the build side is unknown",
