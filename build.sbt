@@ -66,8 +66,13 @@ lazy val springbok = (project in file("jvm"))
       "-Dspark.ui.enabled=false",
       "-Djava.io.tmpdir=" + (target.value / "tmp").getAbsolutePath
     ),
-    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF", "-W", "120", "60"),
-    Test / test := (Test / test).dependsOn(Def.task(IO.createDirectory(target.value / "tmp"))).value,
+    Test / testOptions ++= {
+      val tmp = target.value / "tmp"
+      Seq(
+        Tests.Argument(TestFrameworks.ScalaTest, "-oDF", "-W", "120", "60"),
+        Tests.Setup(() => IO.createDirectory(tmp))
+      )
+    },
     // Where the Python build hook picks the jar up: exactly one file, whatever the version.
     Compile / packageBin / artifactPath := target.value / "jar" / s"${name.value}_2.13-${version.value}.jar"
   )

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.join
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.{FullOuter, LeftOuter, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
@@ -167,6 +168,8 @@ final private class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper w
             broadcastRight = hashable && canBuildBroadcastRight(joinType),
             hashLeft = hashable && canBuildShuffledHashJoinLeft(joinType),
             hashRight = hashable && canBuildShuffledHashJoinRight(joinType),
+            preservesLeft = joinType == LeftOuter || joinType == FullOuter,
+            preservesRight = joinType == RightOuter || joinType == FullOuter,
             mergeable = lk.forall(k => RowOrdering.isOrderable(k.dataType)),
             cluster = cluster,
             limits = limits,

@@ -84,6 +84,13 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
   )
   def joinType(strategy: String, build: BuildSide): Reason = typeOrKeys(strategy, Reason.side(build))
 
+  private val preservedSide = alternative.of1[String](
+    "BUILDS_PRESERVED_SIDE",
+    "the {build} side's rows without a match are kept, and tracking the matches costs what not sorting saves",
+    "An outer join's hash table is built from the other side, or the join is sort-merge."
+  )
+  def tracksMatches(build: BuildSide): Reason = preservedSide(Reason.side(build))
+
   val notSortable: Reason =
     alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
 

@@ -20,6 +20,8 @@ class JoinChoiceSuite extends AnyFunSuite {
     broadcastRight = true,
     hashLeft = true,
     hashRight = true,
+    preservesLeft = false,
+    preservesRight = false,
     mergeable = true,
     cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200),
     limits = JoinLimits(256L << 20, 0.1, 500 * mb, 64L << 20),
@@ -125,5 +127,16 @@ class JoinChoiceSuite extends AnyFunSuite {
   test("a side that is already partitioned makes a shuffle cheaper than a broadcast") {
     val in = input(side(1000 * mb, partitioned = true), side(100 * mb, partitioned = true))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+
+  test("a hash table is not built from the side whose rows without a match are kept") {
+    val in = input(side(10 * mb), side(10000 * mb)).copy(broadcastLeft = false)
+    assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildLeft))
+    val leftOuter = JoinChoice(in.copy(preservesLeft = true))
+    assert(leftOuter.chosen == Strategy.SortMerge)
+    assert(leftOuter.alternatives.exists(_.ruledOut.exists(_.code == "BUILDS_PRESERVED_SIDE")))
+    // The other side's table needs no tracking.
+    val outer = in.copy(right = side(400 * mb), preservesLeft = true)
+    assert(JoinChoice(outer).chosen == Strategy.ShuffledHash(BuildRight))
   }
 }
