@@ -65,7 +65,10 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Join:
-    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`), and why."""
+    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`), and why.
+
+    `distribution` is colocate, bucket shuffle, broadcast or partitioned; `notes` say what of the query was ignored.
+    """
 
     id: int
     type: str
@@ -78,6 +81,8 @@ class Join:
     strategy: str | None = None
     build: str | None = None
     reason: Reason | None = None
+    distribution: str | None = None
+    notes: tuple[Reason, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     left: Side | None = None
     right: Side | None = None
@@ -215,6 +220,7 @@ def report(df: DataFrame) -> Report:
     return Report.from_json(text)
 
 
+_LISTS: dict[str, Any] = {"alternatives": Alternative, "notes": Reason}
 _NESTED: dict[str, Any] = {"reason": Reason, "ruled_out": Reason, "left": Side, "right": Side}
 
 
@@ -227,8 +233,8 @@ def _make(cls: type[T], d: dict[str, Any]) -> T:
             continue
         if key in _NESTED:
             values[key] = _make(_NESTED[key], v)
-        elif key == "alternatives":
-            values[key] = tuple(_make(Alternative, a) for a in v)
+        elif key in _LISTS:
+            values[key] = tuple(_make(_LISTS[key], a) for a in v)
         else:
             values[key] = tuple(v) if isinstance(v, list) else v
     return cls(**values)
