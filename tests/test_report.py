@@ -83,3 +83,13 @@ def test_explain_shows_the_section(spark: SparkSession, tpch: Path, capsys: pyte
     text = capsys.readouterr().out
     assert "Extended Information (Springbok)" in text
     assert "RF000 <- c_custkey" in text and "RF000 -> o_custkey" in text
+
+
+def test_conjuncts_that_changed_places(spark: SparkSession, tpch: Path) -> None:
+    df = spark.sql("SELECT * FROM part WHERE p_comment LIKE '%a%b%' AND p_size > 49")
+    r = springbok.report(df)
+    assert [c.changed for c in r.conjuncts] == [True]
+    order = r.conjuncts[0].order
+    assert "p_size" in order[0].condition and order[0].selectivity is not None
+    assert "LIKE" in order[1].condition and order[1].selectivity is None
+    assert "filter:" in str(r) and "p_comment LIKE" in str(r)

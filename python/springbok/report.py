@@ -65,10 +65,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Join:
-    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`), and why.
-
-    `distribution` is colocate, bucket shuffle, broadcast or partitioned; `notes` say what of the query was ignored.
-    """
+    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`), and why."""
 
     id: int
     type: str
@@ -81,8 +78,6 @@ class Join:
     strategy: str | None = None
     build: str | None = None
     reason: Reason | None = None
-    distribution: str | None = None
-    notes: tuple[Reason, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     left: Side | None = None
     right: Side | None = None
@@ -119,6 +114,27 @@ class Filter:
 
 
 @dataclass(frozen=True)
+class Conjunct:
+    """A conjunct: ns a row, the part of the rows that it keeps, whether it may raise an error."""
+
+    condition: str
+    cost: float
+    may_raise: bool
+    selectivity: float | None = None
+
+
+@dataclass(frozen=True)
+class Conjuncts:
+    """The conjuncts of a filter or join in their order; costs are ns a row in Spark's order and in this one."""
+
+    operator: str
+    changed: bool
+    cost_before: float
+    cost_after: float
+    order: tuple[Conjunct, ...]
+
+
+@dataclass(frozen=True)
 class Report:
     """The strategy report of one query; `state` is planned, or executed if the DataFrame itself has run."""
 
@@ -130,6 +146,7 @@ class Report:
     tables: tuple[Table, ...]
     joins: tuple[Join, ...]
     filters: tuple[Filter, ...]
+    conjuncts: tuple[Conjuncts, ...]
     failures: tuple[dict[str, str], ...]
     settings: dict[str, str]
     strategies: dict[str, int]
@@ -157,6 +174,7 @@ class Report:
             tables=tuple(_make(Table, t) for t in d["tables"]),
             joins=tuple(_make(Join, j) for j in d["joins"]),
             filters=tuple(_make(Filter, f) for f in d["filters"]),
+            conjuncts=tuple(_make(Conjuncts, c) for c in d["conjuncts"]),
             failures=tuple(d["failures"]),
             settings=d["settings"],
             strategies=d["strategies"],
@@ -220,8 +238,8 @@ def report(df: DataFrame) -> Report:
     return Report.from_json(text)
 
 
-_LISTS: dict[str, Any] = {"alternatives": Alternative, "notes": Reason}
 _NESTED: dict[str, Any] = {"reason": Reason, "ruled_out": Reason, "left": Side, "right": Side}
+_LISTS: dict[str, Any] = {"alternatives": Alternative, "order": Conjunct}
 
 
 def _make(cls: type[T], d: dict[str, Any]) -> T:
@@ -234,7 +252,7 @@ def _make(cls: type[T], d: dict[str, Any]) -> T:
         if key in _NESTED:
             values[key] = _make(_NESTED[key], v)
         elif key in _LISTS:
-            values[key] = tuple(_make(_LISTS[key], a) for a in v)
+            values[key] = tuple(_make(_LISTS[key], x) for x in v)
         else:
             values[key] = tuple(v) if isinstance(v, list) else v
     return cls(**values)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from springbok.report import Alternative, Filter, Join, Report, Table
+    from springbok.report import Alternative, Conjuncts, Filter, Join, Report, Table
 
 WIDTH = 100
 
@@ -89,6 +89,7 @@ def _lines(r: Report) -> Iterator[str]:
     yield from _section("Tables", (_table(t) for t in r.tables))
     yield from _section("Joins", (line for j in r.joins for line in _join(j)))
     yield from _section("Runtime filters", (line for f in r.filters for line in _filter(f)))
+    yield from _section("Conjuncts put into another order", (line for c in r.conjuncts for line in _conjuncts(c)))
     for failure in r.failures:
         yield f"FAILED: {failure['rule']} with {failure['error']}; the plan went on without it"
     yield from _section("Settings that differ from the default", (f"  {k} = {v}" for k, v in r.settings.items()))
@@ -110,8 +111,6 @@ def _join(j: Join) -> Iterator[str]:
     yield from _wrap(strategy(j) + (f" (revised at run time, planned as {j.planned})" if j.revised else ""), 6)
     if j.reason:
         yield from _wrap(str(j.reason), 6)
-    for note in j.notes:
-        yield from _wrap(str(note), 6)
     for name, side in (("left", j.left), ("right", j.right)):
         if side:
             shuffled = ", already partitioned" if side.partitioned else ""
@@ -129,6 +128,14 @@ def _filter(f: Filter) -> Iterator[str]:
         yield from _wrap(str(f.reason), 6)
     if text := effect(f):
         yield from _wrap(text, 6)
+
+
+def _conjuncts(c: Conjuncts) -> Iterator[str]:
+    if c.changed:
+        yield f"  {c.operator}: {c.cost_after:.0f} ns a row instead of {c.cost_before:.0f}"
+        for e in c.order:
+            kept = f"{e.selectivity:.1%} of the rows" if e.selectivity is not None else "an unknown part"
+            yield from _wrap(f"{e.condition} ({e.cost:.0f} ns, keeps {kept})", 6)
 
 
 def _wrap(text: str, indent: int) -> list[str]:

@@ -77,6 +77,13 @@ object SpringbokConf extends Logging {
     .checkValue(v => v > 0 && v <= 1, "The fraction must be above 0 and at most 1.")
     .createWithDefault(0.3)
 
+  val CONJUNCT_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "conjunct.enabled")
+    .doc("Whether the conjuncts of filters and join conditions are evaluated in the order that costs least.")
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
   val FOOTERS_ENABLED: ConfigEntry[Boolean] = SQLConf
     .buildConf(prefix + "stats.footers.enabled")
     .doc("Whether row counts and column ranges are read from Parquet footers when the catalog has none.")
@@ -266,6 +273,7 @@ object SpringbokConf extends Logging {
     BROADCAST_BYTES_LIMIT,
     BROADCAST_MEMORY_FRACTION,
     SHUFFLED_HASH_MEMORY_FRACTION,
+    CONJUNCT_ENABLED,
     FOOTERS_ENABLED,
     FOOTERS_MAX_FILES,
     FOOTERS_MAX_MS,

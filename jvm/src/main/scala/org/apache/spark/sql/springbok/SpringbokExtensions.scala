@@ -7,17 +7,18 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
 import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveRuntimeFilters}
-import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
+import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, ReviseJoinStrategy}
 
 /**
  * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
  *
  * {{{
  *   analyzed plan
- *     | optimizer ......... [LateRules] appends ChooseJoinStrategy to "User Provided Optimizers", the last batch
+ *     | optimizer ......... [LateRules] appends OrderConjuncts and ChooseJoinStrategy to "User Provided Optimizers", the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
- *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
+ *     | planner
  *   physical plan
  *     | stage preparation . [PlaceRuntimeFilters] edges from build sides to scans, after EnsureRequirements
  *     v                                                                    <---------------------------------+
@@ -45,7 +46,6 @@ private object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
-    e.injectPlannerStrategy(_ => PlanNullAwareAntiJoin)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
     e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)
@@ -54,13 +54,14 @@ private object Hooks {
 
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
+  private val rules = Seq(OrderConjuncts, ChooseJoinStrategy)
   private val costEvaluator = SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {
     val experimental = session.experimental
     if (!experimental.extraOptimizations.contains(ChooseJoinStrategy)) {
-      experimental.extraOptimizations = experimental.extraOptimizations :+ ChooseJoinStrategy
+      experimental.extraOptimizations = experimental.extraOptimizations ++ rules
       val conf = session.sessionState.conf
       SpringbokConf.warnUnknown(conf)
       if (!conf.contains(costEvaluator))

@@ -3,22 +3,16 @@ package org.apache.spark.sql.springbok.report
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.ExprId
-import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
 
-/**
- * What was decided about a join.
- *
- * @param notes
- *   what of the query's hints was ignored
- */
+/** What was decided about a join. */
 final case class JoinDecision(
     choice: JoinChoice,
     input: Option[JoinInput],
     leftSource: Option[String],
-    rightSource: Option[String],
-    notes: Seq[Reason] = Nil
+    rightSource: Option[String]
 )
 
 /**
@@ -29,7 +23,7 @@ final case class JoinDecision(
  */
 final class JoinRecord(
     val query: QueryRecord,
-    val id: Int,
+    @volatile var id: Int,
     val joinType: String,
     val leftKeys: Seq[String],
     val rightKeys: Seq[String],
@@ -42,6 +36,35 @@ final class JoinRecord(
   /** Whether the join's hint is Springbok's; adaptive execution sets hints of its own, which are left alone. */
   @volatile var hinted: Boolean = false
 }
+
+/**
+ * A conjunct as it was assessed.
+ *
+ * @param cost
+ *   ns a row
+ * @param selectivity
+ *   part of the rows that it keeps, None if unknown
+ */
+final case class ConjunctEntry(
+    condition: String,
+    cost: Double,
+    selectivity: Option[Double],
+    mayRaise: Boolean
+)
+
+/**
+ * The conjuncts of a filter or join whose order was considered, as they stand now.
+ *
+ * @param before,
+ *   after expected ns a row in the order of Spark and in this one
+ */
+final case class ConjunctRecord(
+    operator: String,
+    changed: Boolean,
+    before: Double,
+    after: Double,
+    order: Seq[ConjunctEntry]
+)
 
 /** A runtime filter, or one that was not made. */
 final class FilterRecord(
@@ -87,11 +110,24 @@ final class QueryRecord {
   @volatile private var parent: Option[QueryRecord] = None
   private val joinRecords = mutable.ArrayBuffer.empty[JoinRecord]
   private val filterRecords = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
+  private val conjunctRecords = mutable.ArrayBuffer.empty[ConjunctRecord]
   private val failureTexts = mutable.LinkedHashSet.empty[(String, String)]
 
   private def root: QueryRecord = parent.fold(this)(_.root)
 
-  def adopt(child: QueryRecord): Unit = if (child.root ne root) child.root.parent = Some(root)
+  /** What a subquery's planning has decided already becomes part of this record, under ids of its own. */
+  def adopt(child: QueryRecord): Unit = root.synchronized {
+    val from = child.root
+    if (from ne root) {
+      from.joinRecords.foreach { j =>
+        j.id = root.joinRecords.size
+        root.joinRecords += j
+      }
+      root.conjunctRecords ++= from.conjunctRecords
+      root.failureTexts ++= from.failureTexts
+      from.parent = Some(root)
+    }
+  }
 
   def addJoin(make: (QueryRecord, Int) => JoinRecord): JoinRecord = root.synchronized {
     val r = make(this, root.joinRecords.size)
@@ -116,6 +152,8 @@ final class QueryRecord {
     f.outcome = Reason.placed
   }
 
+  def addConjuncts(c: ConjunctRecord): Unit = root.synchronized(root.conjunctRecords += c): Unit
+
   def failed(rule: String, e: Throwable): Unit = root.synchronized {
     // The class alone: a message may hold data.
     root.failureTexts.add(rule -> e.getClass.getName): Unit
@@ -123,6 +161,7 @@ final class QueryRecord {
 
   def joins: Seq[JoinRecord] = root.synchronized(root.joinRecords.toList)
   def filters: Seq[FilterRecord] = root.synchronized(root.filterRecords.values.toList)
+  def conjuncts: Seq[ConjunctRecord] = root.synchronized(root.conjunctRecords.toList)
   def failures: Seq[(String, String)] = root.synchronized(root.failureTexts.toList)
 }
 
@@ -131,6 +170,23 @@ object QueryRecord {
   /** On a logical join: what was decided about it. Joins are never shared between queries, as expressions are. */
   val tag: TreeNodeTag[JoinRecord] = TreeNodeTag[JoinRecord]("springbok.join")
 
-  def of(plan: LogicalPlan): Option[QueryRecord] =
-    plan.collectFirst { case j: Join if j.getTagValue(tag).isDefined => j.getTagValue(tag).get.query }
+  /** On any other node that something was decided about. */
+  val owner: TreeNodeTag[QueryRecord] = TreeNodeTag[QueryRecord]("springbok.query")
+
+  /** The record that a single node carries. */
+  def on(node: LogicalPlan): Option[QueryRecord] =
+    node.getTagValue(tag).map(_.query).orElse(node.getTagValue(owner))
+
+  /** The record that a plan carries. */
+  def of(plan: LogicalPlan): Option[QueryRecord] = plan.collectFirst(Function.unlift(on))
+
+  /** The record of the whole query: the one that the plan carries or a new one, which its subqueries' records join. */
+  def ofQuery(plan: LogicalPlan): QueryRecord = {
+    val record = of(plan).getOrElse(new QueryRecord)
+    plan.foreach(_.innerChildren.foreach {
+      case l: LogicalPlan => of(l).foreach(record.adopt)
+      case _ =>
+    })
+    record
+  }
 }

@@ -47,6 +47,7 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
       ("tables" -> tables(optimized)) ~
       ("joins" -> record.toSeq.flatMap(r => joins(r, plan, ran))) ~
       ("filters" -> record.toSeq.flatMap(r => filters(r, plan, ran))) ~
+      ("conjuncts" -> record.toSeq.flatMap(_.conjuncts).map(conjuncts)) ~
       ("failures" -> record.toSeq.flatMap(_.failures).map { case (rule, error) =>
         ("rule" -> rule) ~ ("error" -> error)
       }) ~
@@ -109,8 +110,6 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
         ("build" -> done.flatMap(built)) ~
         ("revised" -> (ran && j.latest.map(_.choice.chosen) != j.planned.map(_.choice.chosen))) ~
         ("reason" -> decision.map(d => reason(d.choice.reason))) ~
-        ("distribution" -> decision.flatMap(_.choice.distribution).map(_.name)) ~
-        ("notes" -> decision.toSeq.flatMap(_.notes).map(reason)) ~
         ("alternatives" -> decision.toSeq.flatMap(_.choice.alternatives).map(alternative)) ~
         ("left" -> decision.flatMap(d => d.input.map(i => side(i.left, d.leftSource)))) ~
         ("right" -> decision.flatMap(d => d.input.map(i => side(i.right, d.rightSource)))) ~
@@ -125,6 +124,18 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
       .map { case (s, js) => s -> (js.size: JValue) }
       .toList
   )
+
+  private def conjuncts(c: ConjunctRecord): JObject =
+    ("operator" -> c.operator) ~
+      ("changed" -> c.changed) ~
+      ("cost_before" -> c.before) ~
+      ("cost_after" -> c.after) ~
+      ("order" -> c.order.map { e =>
+        ("condition" -> e.condition) ~
+          ("cost" -> e.cost) ~
+          ("selectivity" -> e.selectivity) ~
+          ("may_raise" -> e.mayRaise)
+      })
 
   private def name(s: Strategy): String =
     s.name + Strategy.build(s).fold("")(b => s", build ${Reason.side(b)}")
