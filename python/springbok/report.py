@@ -65,7 +65,10 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Join:
-    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`), and why."""
+    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`), and why.
+
+    `distribution` is colocate, bucket shuffle, broadcast or partitioned; `notes` say what of the query was ignored.
+    """
 
     id: int
     type: str
@@ -78,6 +81,8 @@ class Join:
     strategy: str | None = None
     build: str | None = None
     reason: Reason | None = None
+    distribution: str | None = None
+    notes: tuple[Reason, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     left: Side | None = None
     right: Side | None = None
@@ -239,7 +244,7 @@ def report(df: DataFrame) -> Report:
 
 
 _NESTED: dict[str, Any] = {"reason": Reason, "ruled_out": Reason, "left": Side, "right": Side}
-_LISTS: dict[str, Any] = {"alternatives": Alternative, "order": Conjunct}
+_LISTS: dict[str, Any] = {"alternatives": Alternative, "notes": Reason, "order": Conjunct}
 
 
 def _make(cls: type[T], d: dict[str, Any]) -> T:

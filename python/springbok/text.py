@@ -111,6 +111,8 @@ def _join(j: Join) -> Iterator[str]:
     yield from _wrap(strategy(j) + (f" (revised at run time, planned as {j.planned})" if j.revised else ""), 6)
     if j.reason:
         yield from _wrap(str(j.reason), 6)
+    for note in j.notes:
+        yield from _wrap(str(note), 6)
     for name, side in (("left", j.left), ("right", j.right)):
         if side:
             shuffled = ", already partitioned" if side.partitioned else ""

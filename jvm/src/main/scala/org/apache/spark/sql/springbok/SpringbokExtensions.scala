@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
 import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveRuntimeFilters}
-import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, ReviseJoinStrategy}
+import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
 
 /**
  * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
@@ -18,7 +18,7 @@ import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, ReviseJoinStrate
  *   analyzed plan
  *     | optimizer ......... [LateRules] appends OrderConjuncts and ChooseJoinStrategy to "User Provided Optimizers", the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
- *     | planner
+ *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
  *     | stage preparation . [PlaceRuntimeFilters] edges from build sides to scans, after EnsureRequirements
  *     v                                                                    <---------------------------------+
@@ -46,6 +46,7 @@ private object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
+    e.injectPlannerStrategy(_ => PlanNullAwareAntiJoin)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
     e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)

@@ -25,6 +25,9 @@ final case class Cluster(
     shufflePartitions: Int
 ) {
 
+  /** Tasks that run at a time. */
+  def cores: Int = executors * coresPerExecutor
+
   /** Execution memory in bytes that one task can count on. */
   def memoryPerTask(memoryFraction: Double): Double =
     executorHeap * memoryFraction / math.max(1, coresPerExecutor)

@@ -5,34 +5,21 @@ import scala.util.Random
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.springbok.report.Reason
 
-/** What executes a join. */
-sealed abstract class Strategy(val name: String)
-object Strategy {
-  final case class Broadcast(build: BuildSide) extends Strategy("broadcast hash")
-  final case class ShuffledHash(build: BuildSide) extends Strategy("shuffled hash")
-  case object SortMerge extends Strategy("sort-merge")
-
-  /** Left as Spark plans it. */
-  case object Spark extends Strategy("as Spark plans it")
-
-  def build(s: Strategy): Option[BuildSide] = s match {
-    case Broadcast(b) => Some(b)
-    case ShuffledHash(b) => Some(b)
-    case _ => None
-  }
-}
-
-/** One way to execute a join, with its cost in bytes or why it is ruled out. */
-final case class Alternative(strategy: Strategy, cost: Double, ruledOut: Option[Reason])
-
-/** What was chosen, of what, and why. */
-final case class JoinChoice(chosen: Strategy, reason: Reason, alternatives: Seq[Alternative])
-
 /**
  * Everything that the choice depends on.
  *
- * @param preservesLeft
- *   whether rows of the left side without a match are part of the result, as in a left outer join
+ * @param equi
+ *   whether the sides are compared by equality of keys, so that hashing or sorting finds the pairs
+ * @param cartesian
+ *   whether every pair of rows may be formed: inner joins
+ * @param broadcastLeft,
+ *   broadcastRight whether the join's type (and for equality its keys) allow that side to be held by every task
+ * @param preservesLeft,
+ *   preservesRight whether rows of that side without a match are part of the result, as in an outer join
+ * @param mergeable
+ *   whether the keys can be sorted and the type merged
+ * @param orderedOutput
+ *   bytes that the parent would have to sort by the keys after a hash join, 0 if it needs no such order
  */
 final case class JoinInput(
     left: JoinCost.Side,
@@ -46,7 +33,10 @@ final case class JoinInput(
     mergeable: Boolean,
     cluster: Cluster,
     limits: JoinLimits,
-    defaultMode: String
+    defaultMode: String,
+    equi: Boolean = true,
+    cartesian: Boolean = true,
+    orderedOutput: Double = 0
 )
 
 /**
@@ -60,12 +50,35 @@ final case class JoinInput(
  *   largest hash table of one partition, bytes
  * @param advisoryBytes
  *   adaptive execution's advisory partition size, compressed bytes
+ * @param sparkBroadcastBytes
+ *   bytes that Spark itself refuses to collect or broadcast
+ * @param sparkBroadcastRows
+ *   rows of which Spark refuses to build a broadcast relation
  */
 final case class JoinLimits(
     broadcastBytes: Long,
     broadcastFraction: Double,
     hashBytes: Double,
-    advisoryBytes: Long
+    advisoryBytes: Long,
+    sparkBroadcastBytes: Long = JoinLimits.maxBroadcastBytes,
+    sparkBroadcastRows: Double = JoinLimits.maxBroadcastRows
+)
+
+object JoinLimits {
+
+  /** Spark's default of `spark.sql.maxBroadcastTableSize`. */
+  val maxBroadcastBytes: Long = 8L << 30
+
+  /** Of relations of a single long Spark allows 512 million rows, of all others so many. */
+  val maxBroadcastRows: Double = (1 << 29) / 1.5
+}
+
+/** What was chosen, of what, and why. */
+final case class JoinChoice(
+    chosen: Strategy,
+    reason: Reason,
+    alternatives: Seq[Alternative],
+    distribution: Option[Distribution] = None
 )
 
 /**
@@ -76,52 +89,107 @@ object JoinChoice {
   import JoinCost._
   import Strategy._
 
-  def apply(in: JoinInput): JoinChoice = decide(in, alternatives(in))
+  /** Left to Spark. */
+  def spark(reason: Reason): JoinChoice = JoinChoice(Spark, reason, Nil)
+
+  def apply(in: JoinInput): JoinChoice = distributed(in, decide(in, alternatives(in)))
 
   /** For tests: one of the strategies that the join's type and keys allow, whatever it costs. */
   def forced(in: JoinInput, seed: Int): JoinChoice = {
     val all = alternatives(in)
     val legal = all.filter(_.ruledOut.forall(!Reason.impossible(_))).map(_.strategy) :+ Spark
-    JoinChoice(legal(new Random(seed).nextInt(legal.size)), Reason.forced, all)
+    distributed(in, JoinChoice(legal(new Random(seed).nextInt(legal.size)), Reason.forced, all))
   }
 
-  private def alternatives(in: JoinInput): Seq[Alternative] = {
-    val broadcasts = Seq(BuildLeft -> in.broadcastLeft, BuildRight -> in.broadcastRight).map {
-      case (side, allowed) =>
-        val cost = JoinCost.broadcast(build(in, side), in.cluster.executors, in.cluster.coresPerExecutor)
-        val why =
-          if (!allowed) Some(Reason.joinType("broadcast", side)) else overBroadcastLimit(build(in, side), in)
-        Alternative(Broadcast(side), cost, why)
-    }
-    val hashes = Seq(BuildLeft -> in.hashLeft, BuildRight -> in.hashRight).map { case (side, allowed) =>
-      val cost = partitioned(build(in, other(side)), build(in, side))
-      val why =
-        if (!allowed) Some(Reason.joinType("shuffled hash", side))
-        else if (preserved(in, side)) Some(Reason.tracksMatches(side))
-        else overHashLimit(build(in, side), build(in, other(side)), in)
-      Alternative(ShuffledHash(side), cost, why)
-    }
-    val merge =
-      Alternative(SortMerge, sortMerge(in.left, in.right), Option.when(!in.mergeable)(Reason.notSortable))
-    broadcasts ++ hashes :+ merge
+  private def distributed(in: JoinInput, c: JoinChoice): JoinChoice =
+    c.copy(distribution = Distribution.of(c.chosen, in.left, in.right))
+
+  private def alternatives(in: JoinInput): Seq[Alternative] =
+    sides.map(broadcast(in, _)) ++ sides.map(hash(in, _)) ++ Seq(merge(in)) ++
+      sides.map(nestedLoop(in, _)) :+ cartesian(in)
+
+  private val sides = Seq(BuildLeft, BuildRight)
+
+  private def broadcast(in: JoinInput, side: BuildSide): Alternative = {
+    val why =
+      if (!in.equi) Some(Reason.notEqui)
+      else if (!allowed(in, side)) Some(Reason.joinType("broadcast", side))
+      else overBroadcastLimit(build(in, side), in)
+    Alternative(Broadcast(side), add(sent(in, side), stages(1, in.cluster)), why)
   }
+
+  private def hash(in: JoinInput, side: BuildSide): Alternative = {
+    val (b, p) = (build(in, side), build(in, other(side)))
+    val why =
+      if (!in.equi) Some(Reason.notEqui)
+      else if (!(if (side == BuildLeft) in.hashLeft else in.hashRight))
+        Some(Reason.joinType("shuffled hash", side))
+      else if (preserved(in, side)) Some(Reason.tracksMatches(side))
+      else overHashLimit(b, p, in)
+    Alternative(ShuffledHash(side), add(partitioned(p, b), exchanges(in) + in.orderedOutput * sortShare), why)
+  }
+
+  private def merge(in: JoinInput): Alternative = {
+    val why =
+      if (!in.equi) Some(Reason.notEqui) else Option.when(!in.mergeable)(Reason.notSortable)
+    Alternative(SortMerge, add(sortMerge(in.left, in.right), exchanges(in)), why)
+  }
+
+  private def nestedLoop(in: JoinInput, side: BuildSide): Alternative = {
+    val why =
+      if (in.equi) Some(Reason.everyPair(in.left.rows, in.right.rows))
+      else if (!allowed(in, side)) Some(Reason.joinType("broadcast nested loop", side))
+      else overBroadcastLimit(build(in, side), in)
+    val compared = add(sent(in, side), pairs(in.left, in.right, nestedLoopPair))
+    Alternative(NestedLoop(side), add(compared, stages(1, in.cluster)), why)
+  }
+
+  private def cartesian(in: JoinInput): Alternative = {
+    val why =
+      if (in.equi) Some(Reason.everyPair(in.left.rows, in.right.rows))
+      else Option.when(!in.cartesian)(Reason.notInner)
+    val read = cartesianReads(in.left, in.right, in.cluster)
+    Alternative(Cartesian, add(read, pairs(in.left, in.right, cartesianPair)), why)
+  }
+
+  private def sent(in: JoinInput, side: BuildSide): Double =
+    JoinCost.broadcast(build(in, side), in.cluster.executors, in.cluster.coresPerExecutor)
+
+  /** What a partitioned join takes beside its bytes. */
+  private def exchanges(in: JoinInput): Double =
+    stages(Seq(in.left, in.right).count(!_.partitioned), in.cluster) +
+      idleCores(in.left, in.right, in.cluster)
+
+  private def add(a: Double, b: Double): Double = if (a < 0 || b < 0) Unknown else a + b
+
+  private def allowed(in: JoinInput, side: BuildSide): Boolean =
+    if (side == BuildLeft) in.broadcastLeft else in.broadcastRight
 
   private def decide(in: JoinInput, all: Seq[Alternative]): JoinChoice = {
-    val open = all.filter(a => a.ruledOut.isEmpty && a.cost >= 0).sortBy(_.cost)
+    // Of two sides that cost the same the right one is built.
+    val open = all.reverse.filter(a => a.ruledOut.isEmpty && a.cost >= 0).sortBy(_.cost)
     val costsKnown = in.left.bytes >= 0 && in.right.bytes >= 0
     open match {
       case best +: rest if costsKnown =>
-        rest.headOption.filter(_.cost == best.cost) match {
-          case Some(_) => byDefault(in, all, Reason.tie(best.cost))
-          case None => JoinChoice(best.strategy, Reason.cheapest(best, rest.headOption), all)
-        }
+        val kind = (a: Alternative) => Distribution.of(a.strategy, in.left, in.right)
+        if (rest.exists(a => a.cost == best.cost && kind(a) != kind(best)))
+          byDefault(in, all, Reason.tie(best.cost))
+        else
+          JoinChoice(
+            best.strategy,
+            Reason.cheapest(best, rest.headOption)(a =>
+              s"${a.strategy.name}${kind(a).fold("")(d => s" (${d.name})")}"
+            ),
+            all
+          )
+      case _ if costsKnown => JoinChoice(Spark, Reason.allRuledOut, all)
       case _ => byDefault(in, all, Reason.statsUnknown(in.left, in.right))
     }
   }
 
   private def byDefault(in: JoinInput, all: Seq[Alternative], reason: Reason): JoinChoice = {
     val wanted: Strategy => Boolean = in.defaultMode match {
-      case "BROADCAST" => _.isInstanceOf[Broadcast]
+      case "BROADCAST" => s => s.isInstanceOf[Broadcast] || s.isInstanceOf[NestedLoop]
       case "PARTITIONED" => s => s.isInstanceOf[ShuffledHash] || s == SortMerge
       case _ => _ => false
     }
@@ -131,14 +199,22 @@ object JoinChoice {
     JoinChoice(fitting.headOption.fold[Strategy](Spark)(_.strategy), reason, all)
   }
 
+  /**
+   * The driver collects the rows and builds the relation, every executor holds it: what of either heap may be used, what
+   * Spark itself refuses, and the setting, whichever is least.
+   */
   private def overBroadcastLimit(side: Side, in: JoinInput): Option[Reason] = {
-    val heap = math.min(in.cluster.driverHeap, in.cluster.executorHeap)
-    val limit = math.min(in.limits.broadcastBytes.toDouble, heap * in.limits.broadcastFraction)
+    val heap = math.min(in.cluster.driverHeap, in.cluster.executorHeap) * in.limits.broadcastFraction
+    val limit =
+      Seq(in.limits.broadcastBytes.toDouble, heap, in.limits.sparkBroadcastBytes.toDouble).min
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
       // Impala's margin: the hash table is a tenth larger than its rows.
       case Some(b) if b * 1.1 > limit => Some(Reason.tooBig(b, limit))
-      case _ => None
+      case _ =>
+        side.boundRows
+          .filter(_ > in.limits.sparkBroadcastRows)
+          .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))
     }
   }
 
@@ -158,6 +234,4 @@ object JoinChoice {
     if (side == BuildLeft) in.preservesLeft else in.preservesRight
 
   private def build(in: JoinInput, side: BuildSide): Side = if (side == BuildLeft) in.left else in.right
-
-  private def other(side: BuildSide): BuildSide = if (side == BuildLeft) BuildRight else BuildLeft
 }

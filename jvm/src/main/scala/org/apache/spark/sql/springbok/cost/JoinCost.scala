@@ -25,13 +25,22 @@ object JoinCost {
    *   whether it is already partitioned on the join keys, so that it need not be sent
    * @param largestPartition
    *   bytes in memory of its largest partition, where it has been shuffled already
+   * @param partitions
+   *   number of partitions that it is partitioned into, where that is not the shuffle's number
+   * @param sorted
+   *   whether each of its partitions is already sorted by the join keys
+   * @param boundRows
+   *   rows that are not exceeded, None if unknown
    */
   final case class Side(
       rows: Option[Double],
       rowBytes: Double,
       boundBytes: Option[Double],
       partitioned: Boolean = false,
-      largestPartition: Option[Double] = None
+      largestPartition: Option[Double] = None,
+      partitions: Option[Int] = None,
+      sorted: Boolean = false,
+      boundRows: Option[Double] = None
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */
@@ -66,13 +75,16 @@ object JoinCost {
   }
 
   /**
-   * Cost of a sort-merge join: both sides over the network and sorted, which for each side measured about as much as
-   * sending it.
+   * Cost of a sort-merge join: both sides over the network and sorted, unless already sorted by the keys; sorting a side
+   * measured about as much as sending it.
    */
   def sortMerge(left: Side, right: Side): Double = {
     val sent = network(left, right)
-    if (sent < 0) Unknown else sent + left.bytes + right.bytes
+    if (sent < 0) Unknown else sent + Seq(left, right).filterNot(_.sorted).map(_.bytes).sum * sortShare
   }
+
+  /** Cost of sorting a byte relative to that of sending it. */
+  val sortShare = 1.0
 
   /**
    * Part of a broadcast's cost that the driver bears alone, relative to one core's share of a shuffle of the same bytes:
@@ -80,6 +92,49 @@ object JoinCost {
    * a shuffle.
    */
   val driverShare = 1.0
+
+  /**
+   * Cost of an exchange that does not depend on its rows: the time to plan and schedule a stage, in which all cores of
+   * the cluster could have sent so many bytes each. What makes a broadcast the best for tiny inputs, as Impala's
+   * `EXEC_SINGLE_NODE_ROWS_THRESHOLD` does.
+   */
+  val stageBytesPerCore: Double = 8.0 * (1 << 20)
+
+  /**
+   * Cost of fixed stages of a strategy: one for a broadcast, one for each side that is sent, on all cores.
+   */
+  def stages(exchanges: Int, cluster: Cluster): Double = exchanges * stageBytesPerCore * cluster.cores
+
+  /**
+   * Cost of cores that stay idle because rows lie in fewer partitions than there are cores: what is read and looked up
+   * takes `cores / partitions` times as long.
+   */
+  def idleCores(left: Side, right: Side, cluster: Cluster): Double = {
+    val partitions = Seq(left, right).filter(_.partitioned).flatMap(_.partitions).maxOption
+    val factor = partitions.fold(0.0)(p => cluster.cores.toDouble / math.max(1, p) - 1)
+    if (factor <= 0 || left.bytes < 0 || right.bytes < 0) 0 else (left.bytes + right.bytes) * factor
+  }
+
+  /**
+   * Cost of a join that compares every pair of rows, without what is sent.
+   *
+   * @param perPair
+   *   bytes that could be sent in the time that one pair takes
+   */
+  def pairs(left: Side, right: Side, perPair: Double): Double =
+    (for (l <- left.rows; r <- right.rows) yield l * r * perPair).getOrElse(Unknown)
+
+  /** A broadcast nested loop join tests its condition on two rows side by side; a cartesian one joins them first. */
+  val nestedLoopPair = 3.0
+  val cartesianPair = 9.0
+
+  /** Bytes that a cartesian product reads: the right side once for each partition of the left. */
+  def cartesianReads(left: Side, right: Side, cluster: Cluster): Double =
+    if (left.bytes < 0 || right.bytes < 0) Unknown
+    else
+      left.bytes + right.bytes * math.max(1.0, math.max(cluster.cores.toDouble, left.bytes / scanPartition))
+
+  private val scanPartition = 128.0 * (1 << 20)
 
   /** Memory that a hash table takes, relative to the bytes of its rows: pointers, load factor, growth. */
   val hashTableOverhead = 2.0
@@ -94,7 +149,9 @@ object JoinCost {
    */
   def hashTableBytes(build: Side, probe: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
     build.boundBytes.map { bound =>
-      val largest = build.largestPartition.getOrElse(bound / math.max(1, partitions))
+      // Rows that lie in few partitions already stay there, and the other side is sent to them.
+      val fixed = Seq(build, probe).filter(_.partitioned).flatMap(_.partitions).maxOption
+      val largest = build.largestPartition.getOrElse(bound / math.max(1, fixed.getOrElse(partitions)))
       // Put together, a partition holds rows of both sides.
       val share = probe.boundBytes.fold(1.0)(p => bound / math.max(1.0, bound + p))
       math.max(largest, math.min(bound, advisoryBytes * compression * share)) * hashTableOverhead

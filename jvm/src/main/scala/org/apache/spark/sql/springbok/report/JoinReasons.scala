@@ -18,10 +18,16 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "{strategy} costs {cost:size}, the only one possible",
     "Every other strategy is ruled out; the alternatives say why."
   )
-  def cheapest(best: Alternative, next: Option[Alternative]): Reason = next match {
-    case Some(n) => lowest(best.strategy.name, best.cost, n.strategy.name, n.cost)
-    case None => only(best.strategy.name, best.cost)
-  }
+
+  /**
+   * @param how
+   *   names the distribution of an alternative
+   */
+  def cheapest(best: Alternative, next: Option[Alternative])(how: Alternative => String): Reason =
+    next match {
+      case Some(n) => lowest(how(best), best.cost, how(n), n.cost)
+      case None => only(how(best), best.cost)
+    }
 
   val tie: Double => Reason = strategy.of1(
     "TIE",
@@ -43,22 +49,21 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "the query's own hint {hint} decides",
     "A hint in the query wins always; take it away to let the costs decide."
   )
-  val notEqui: Reason = strategy.fixed(
-    "NOT_EQUI_JOIN",
-    "the join has no equality between its sides",
-    "Spark plans it: a broadcast nested loop join or a cartesian product."
-  )
   val feedsPruning: Reason = strategy.fixed(
     "FEEDS_PARTITION_PRUNING",
     "its build side prunes partitions and is kept as Spark plans it",
     "Spark's dynamic partition pruning reads this build side and needs it as it is."
   )
-  val bucketed: Reason =
-    strategy.fixed(
-      "BUCKETED",
-      "a side is bucketed and may need no shuffle",
-      "Spark plans joins of bucketed tables."
-    )
+  val nullAwareAnti: Reason = strategy.fixed(
+    "NULL_AWARE_ANTI_JOIN",
+    "every task must see all keys of NOT IN's right side, so that side is broadcast",
+    "`NOT EXISTS`, or a right side whose key cannot be null, can be executed in other ways."
+  )
+  val allRuledOut: Reason = strategy.fixed(
+    "ALL_RULED_OUT",
+    "every strategy is ruled out, so Spark decides",
+    "The alternatives say why. Spark may have to hold a side in memory that does not fit."
+  )
   val joinDisabled: Reason = strategy.fixed(
     "JOIN_CHOICE_OFF",
     "the choice of join strategies is switched off",
@@ -91,11 +96,35 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
   )
   def tracksMatches(build: BuildSide): Reason = preservedSide(Reason.side(build))
 
+  val notEqui: Reason = alternative.fixed(
+    "NOT_EQUI_JOIN",
+    "the join has no equality between its sides",
+    "Only equal keys can be hashed or merged: every pair of rows is compared."
+  )
+  val notInner: Reason = alternative.fixed(
+    "NOT_AN_INNER_JOIN",
+    "only an inner join is a part of the cartesian product",
+    "Outer, semi and anti joins without equality are broadcast nested loop joins."
+  )
+  private val pairs = alternative.of1[Double](
+    "COMPARES_EVERY_PAIR",
+    "it would compare {pairs} pairs of rows, and equal keys are found without",
+    "Never the best for a join with equality."
+  )
+  def everyPair(left: Option[Double], right: Option[Double]): Reason =
+    pairs((for (l <- left; r <- right) yield l * r).getOrElse(Double.NaN))
+
   val notSortable: Reason =
     alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
 
   /** Whether it says that a strategy cannot compute the join, rather than that it should not. */
-  def impossible(r: Reason): Boolean = r == notSortable || r.template.code == "JOIN_TYPE_UNSUPPORTED"
+  def impossible(r: Reason): Boolean = Set(
+    "KEYS_NOT_SORTABLE",
+    "JOIN_TYPE_UNSUPPORTED",
+    "NOT_EQUI_JOIN",
+    "NOT_AN_INNER_JOIN",
+    "COMPARES_EVERY_PAIR"
+  )(r.code)
 
   val sizeUnknown: Reason = alternative.fixed(
     "SIZE_UNKNOWN",
@@ -113,5 +142,23 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
     "More shuffle partitions make each table smaller, more memory per core makes the share larger.",
     by(SHUFFLED_HASH_MEMORY_FRACTION)
+  )
+  val tooManyRows: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_MANY_ROWS",
+    "the build side may have {rows} rows, Spark broadcasts at most {limit}",
+    "Spark fails a query that broadcasts more."
+  )
+
+  private val ignored = new Topic("Joins: what of the query was ignored")
+
+  val hintNotApplicable: (String, String) => Reason = ignored.of2(
+    "HINT_NOT_APPLICABLE",
+    "the query's hint {hint} cannot be followed: {why}",
+    "Spark ignores such a hint without a word; the costs decide. Take it away or hint the other side."
+  )
+  val hintConflict: (String, String) => Reason = ignored.of2(
+    "HINT_CONFLICT",
+    "the query's hints contradict each other: {followed} is followed, {ignored} is not",
+    "Spark follows BROADCAST before MERGE before SHUFFLE_HASH before SHUFFLE_REPLICATE_NL."
   )
 }

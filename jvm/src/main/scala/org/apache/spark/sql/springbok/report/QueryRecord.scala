@@ -7,12 +7,18 @@ import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
 
-/** What was decided about a join. */
+/**
+ * What was decided about a join.
+ *
+ * @param notes
+ *   what of the query's hints was ignored
+ */
 final case class JoinDecision(
     choice: JoinChoice,
     input: Option[JoinInput],
     leftSource: Option[String],
-    rightSource: Option[String]
+    rightSource: Option[String],
+    notes: Seq[Reason] = Nil
 )
 
 /**

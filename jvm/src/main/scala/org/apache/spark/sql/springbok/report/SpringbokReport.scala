@@ -110,6 +110,8 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
         ("build" -> done.flatMap(built)) ~
         ("revised" -> (ran && j.latest.map(_.choice.chosen) != j.planned.map(_.choice.chosen))) ~
         ("reason" -> decision.map(d => reason(d.choice.reason))) ~
+        ("distribution" -> decision.flatMap(_.choice.distribution).map(_.name)) ~
+        ("notes" -> decision.toSeq.flatMap(_.notes).map(reason)) ~
         ("alternatives" -> decision.toSeq.flatMap(_.choice.alternatives).map(alternative)) ~
         ("left" -> decision.flatMap(d => d.input.map(i => side(i.left, d.leftSource)))) ~
         ("right" -> decision.flatMap(d => d.input.map(i => side(i.right, d.rightSource)))) ~

@@ -42,6 +42,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinCost.partitioned(unknown, side(100)) == JoinCost.Unknown)
     assert(JoinCost.partitioned(side(100), unknown) == JoinCost.Unknown)
     assert(JoinCost.impalaBroadcast(side(100), 0) == JoinCost.Unknown)
+    assert(JoinCost.sortMerge(unknown, side(100)) == JoinCost.Unknown)
     // the serialized row has 4 bytes more than the row in memory
     assert(Side(Some(10), 96, None).bytes == 1000)
   }
@@ -58,7 +59,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinChoice(in).reason.code == "LOWEST_COST")
     assert(JoinChoice(input(side(10 * mb), side(10000 * mb))).chosen == Strategy.Broadcast(BuildLeft))
     assert(JoinChoice(input(side(1000 * mb), side(900 * mb))).chosen == Strategy.ShuffledHash(BuildRight))
-    val many = in.copy(cluster = in.cluster.copy(executors = 500))
+    val many = in.copy(cluster = in.cluster.copy(executors = 5000))
     assert(JoinChoice(many).chosen == Strategy.ShuffledHash(BuildRight))
   }
 
@@ -98,9 +99,15 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinChoice(input(unknown, unknown).copy(defaultMode = "PARTITIONED")).chosen == Strategy.SortMerge)
   }
 
-  test("equal costs go to the default mode") {
-    val c = JoinChoice(input(side(900 * mb), side(900 * mb)))
-    assert(c.chosen == Strategy.Spark && c.reason.code == "TIE")
+  test("of two sides that cost the same the right one is built; distributions that cost the same are a tie") {
+    assert(JoinChoice(input(side(900 * mb), side(900 * mb))).chosen == Strategy.ShuffledHash(BuildRight))
+    // The left side's bytes that make a shuffle as expensive as the broadcast of the right side.
+    val in = input(side(0), side(10 * mb))
+    val sent = JoinCost.broadcast(in.right, 10, 4) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
+    def chosen(mode: String) = JoinChoice(in.copy(left = side(sent), defaultMode = mode))
+    assert(chosen("SPARK").reason.code == "TIE" && chosen("SPARK").chosen == Strategy.Spark)
+    assert(chosen("BROADCAST").chosen == Strategy.Broadcast(BuildRight))
+    assert(chosen("PARTITIONED").chosen == Strategy.ShuffledHash(BuildRight))
   }
 
   test("join types rule strategies out") {
@@ -127,6 +134,92 @@ class JoinChoiceSuite extends AnyFunSuite {
   test("a side that is already partitioned makes a shuffle cheaper than a broadcast") {
     val in = input(side(1000 * mb, partitioned = true), side(100 * mb, partitioned = true))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+
+  test("distributions, in Doris's names") {
+    def chosen(l: Boolean, r: Boolean) =
+      JoinChoice(input(side(900 * mb, l), side(800 * mb, r))).distribution.map(_.name)
+    assert(chosen(l = true, r = true).contains("colocate"))
+    assert(chosen(l = true, r = false).contains("bucket shuffle"))
+    assert(chosen(l = false, r = true).contains("bucket shuffle"))
+    assert(chosen(l = false, r = false).contains("partitioned"))
+    val broadcast = JoinChoice(input(side(10000 * mb), side(10 * mb)))
+    assert(broadcast.distribution.contains(Distribution.Broadcast))
+    assert(broadcast.reason.text.contains("broadcast hash (broadcast)"))
+    assert(JoinChoice(input(unknown, unknown)).distribution.isEmpty)
+  }
+
+  test("few buckets: a hash table for each, and idle cores") {
+    def in(buckets: Int, cluster: Cluster) = {
+      val bucketed = side(600 * mb, partitioned = true).copy(partitions = Some(buckets))
+      input(bucketed, bucketed).copy(cluster = cluster)
+    }
+    val ten = input(unknown, unknown).cluster
+    assert(JoinChoice(in(64, ten)).chosen == Strategy.ShuffledHash(BuildRight))
+    assert(JoinChoice(in(2, ten)).chosen == Strategy.SortMerge)
+    assert(JoinCost.idleCores(side(100), side(100), ten) == 0)
+    assert(JoinCost.idleCores(in(40, ten).left, in(40, ten).right, ten) == 0)
+    // Ten buckets on forty cores: three quarters of the time nobody works.
+    assert(JoinCost.idleCores(in(10, ten).left, in(10, ten).right, ten) == 2 * 600 * mb * 3)
+    // One bucket of a large table is no reason to send a small one to it.
+    val one = input(side(3000 * mb, partitioned = true).copy(partitions = Some(1)), side(mb))
+    assert(JoinChoice(one).chosen == Strategy.Broadcast(BuildRight))
+  }
+
+  test("an order that is there, or that the parent needs, makes a merge cheaper") {
+    val in = input(side(900 * mb), side(800 * mb))
+    assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
+    assert(JoinChoice(in.copy(orderedOutput = 2000 * mb)).chosen == Strategy.SortMerge)
+    assert(JoinCost.sortMerge(side(10).copy(sorted = true), side(20)) == 50)
+    val sorted = in.copy(
+      left = side(900 * mb, partitioned = true).copy(sorted = true),
+      right = side(800 * mb, partitioned = true).copy(sorted = true)
+    )
+    assert(JoinChoice(sorted).chosen == Strategy.SortMerge)
+  }
+
+  test("without equality: the smaller side is held by every task, or the cartesian product is read") {
+    val in = input(side(100 * mb), side(mb)).copy(
+      equi = false,
+      hashLeft = false,
+      hashRight = false,
+      mergeable = false
+    )
+    def ruledOut(in: JoinInput) = JoinChoice(in).alternatives.flatMap(_.ruledOut).map(_.code).distinct
+    assert(JoinChoice(in).chosen == Strategy.NestedLoop(BuildRight))
+    assert(JoinChoice(in.copy(left = in.right, right = in.left)).chosen == Strategy.NestedLoop(BuildLeft))
+    assert(ruledOut(in) == Seq("NOT_EQUI_JOIN"))
+    val large = in.copy(left = side(2000 * mb), right = side(1000 * mb))
+    assert(JoinChoice(large).chosen == Strategy.Cartesian)
+    assert(ruledOut(large) == Seq("NOT_EQUI_JOIN", "BUILD_SIDE_TOO_BIG"))
+    val outer = large.copy(cartesian = false, broadcastLeft = false)
+    assert(JoinChoice(outer).chosen == Strategy.Spark)
+    assert(JoinChoice(outer).reason.code == "ALL_RULED_OUT")
+    assert(ruledOut(outer).contains("NOT_AN_INNER_JOIN"))
+    assert(JoinChoice(in.copy(right = unknown)).reason.code == "STATS_UNKNOWN")
+    // With equality no pairs are compared.
+    assert(ruledOut(input(side(100 * mb), side(mb))).contains("COMPARES_EVERY_PAIR"))
+  }
+
+  test("what Spark refuses to broadcast is ruled out, in bytes and in rows") {
+    def ruledOut(in: JoinInput) =
+      JoinChoice(in).alternatives.find(_.strategy == Strategy.Broadcast(BuildRight)).flatMap(_.ruledOut)
+    val in = input(side(1e6 * mb), side(100 * mb))
+    assert(ruledOut(in).isEmpty)
+    assert(
+      ruledOut(in.copy(limits = in.limits.copy(sparkBroadcastBytes = 64L << 20)))
+        .map(_.args.toMap.apply("limit"))
+        .contains((64L << 20).toDouble)
+    )
+    val many = in.copy(right = in.right.copy(boundRows = Some(4e8)))
+    assert(ruledOut(many).map(_.code).contains("BUILD_SIDE_TOO_MANY_ROWS"))
+  }
+
+  test("tiny inputs are not shuffled") {
+    for (bytes <- Seq(10.0, 1e4, 1e6)) {
+      val c = JoinChoice(input(side(bytes), side(bytes)))
+      assert(c.chosen == Strategy.Broadcast(BuildRight), bytes)
+    }
   }
 
   test("a hash table is not built from the side whose rows without a match are kept") {

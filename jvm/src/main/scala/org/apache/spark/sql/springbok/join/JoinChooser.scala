@@ -1,0 +1,211 @@
+package org.apache.spark.sql.springbok.join
+
+import org.apache.spark.internal.config.{MAX_RESULT_SIZE, MEMORY_FRACTION}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide, JoinSelectionHelper}
+import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.cost._
+import org.apache.spark.sql.springbok.filter.KeyTrace
+import org.apache.spark.sql.springbok.report._
+import org.apache.spark.sql.springbok.stats.PlanStats
+
+/** Takes one planning's decisions; shares what it has learned of the plan between them. */
+final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper {
+  private val conf = SQLConf.get
+  private val stats = new PlanStats
+  private val forced = conf.getConf(SpringbokConf.FORCED)
+  private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  private lazy val limits = {
+    val spark = SparkSession.active.sparkContext.getConf
+    // The rows of a broadcast are a result that the driver collects; 0 is no limit.
+    val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
+    JoinLimits(
+      conf.getConf(SpringbokConf.BROADCAST_BYTES_LIMIT),
+      conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION),
+      cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
+        conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
+      conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES),
+      math.min(result, conf.maxBroadcastTableSizeInBytes)
+    )
+  }
+  private lazy val pruningKeys: Seq[Expression] =
+    plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
+  NeededOrder.mark(plan)
+
+  def first(j: Join, query: QueryRecord): LogicalPlan = {
+    val record = JoinChooser.record(j, query)
+    val decision = decide(j, record)
+    record.planned = Some(decision)
+    record.latest = Some(decision)
+    hinted(j, record, decision.choice.chosen)
+  }
+
+  def again(j: Join, record: JoinRecord): LogicalPlan = {
+    val decision = decide(j, record)
+    if (decision.choice.reason != Reason.broadcastStarted) record.latest = Some(decision)
+    hinted(j, record, decision.choice.chosen)
+  }
+
+  private def hinted(j: Join, record: JoinRecord, chosen: Strategy): Join = {
+    def on(side: BuildSide, s: JoinStrategyHint): JoinHint =
+      if (side == BuildLeft) JoinHint(Some(HintInfo(Some(s))), None)
+      else JoinHint(None, Some(HintInfo(Some(s))))
+    val hint = chosen match {
+      case Strategy.Broadcast(side) => on(side, BROADCAST)
+      case Strategy.ShuffledHash(side) => on(side, SHUFFLE_HASH)
+      case Strategy.SortMerge => on(BuildLeft, SHUFFLE_MERGE)
+      case Strategy.NestedLoop(side) => on(side, BROADCAST)
+      case Strategy.Cartesian => on(BuildLeft, SHUFFLE_REPLICATE_NL)
+      case Strategy.Spark => if (record.hinted) record.userHint else j.hint
+    }
+    record.hinted = chosen != Strategy.Spark
+    val out = if (hint == j.hint) j else j.copy(hint = hint)
+    out.setTagValue(QueryRecord.tag, record)
+    out
+  }
+
+  private def decide(j: Join, record: JoinRecord): JoinDecision = {
+    def spark(reason: Reason) = JoinDecision(JoinChoice.spark(reason), None, None, None)
+    lazy val hints = UserHints.of(record.userHint, possible(j))
+    def byCost(input: JoinInput) = {
+      val source = (p: LogicalPlan) => stats(p).rows.map(_.source.name)
+      // Another one when it is revised than at first, and then always the same.
+      val revised = if (record.planned.isEmpty) 0 else 17
+      val choice = forced.fold(JoinChoice(input))(s => JoinChoice.forced(input, s + record.id * 31 + revised))
+      JoinDecision(choice, Some(input), source(j.left), source(j.right), hints.notes)
+    }
+    j match {
+      case _ if !conf.getConf(SpringbokConf.JOIN_ENABLED) => spark(Reason.joinDisabled)
+      case _ if Seq(j.left, j.right).exists(broadcastStage) => spark(Reason.broadcastStarted)
+      case _ if hints.followed.isDefined => spark(Reason.hint(hints.followed.get)).copy(notes = hints.notes)
+      case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
+        if (forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
+          spark(Reason.feedsPruning)
+        else byCost(equiJoin(j, lk, rk))
+      case ExtractSingleColumnNullAwareAntiJoin(_, _) =>
+        val d = byCost(otherJoin(j))
+        d.copy(choice = d.choice.copy(Strategy.Broadcast(BuildRight), Reason.nullAwareAnti))
+      case _ => byCost(otherJoin(j))
+    }
+  }
+
+  /** The strategies that the join's type and keys allow, by the side that they build. */
+  private def possible(j: Join): UserHints.Possible = {
+    def when(s: JoinStrategyHint, allowed: Boolean): Set[JoinStrategyHint] =
+      if (allowed) Set(s) else Set.empty
+    val both = when(SHUFFLE_REPLICATE_NL, j.joinType.isInstanceOf[InnerLike])
+    j match {
+      case ExtractEquiJoinKeys(t, lk, rk, _, _, _, _, _) =>
+        val (hash, merge) = (hashable(lk ++ rk), when(SHUFFLE_MERGE, mergeable(t, lk)))
+        UserHints.Possible(
+          equi = true,
+          both ++ merge ++ when(BROADCAST, hash && canBuildBroadcastLeft(t)) ++
+            when(SHUFFLE_HASH, hash && canBuildShuffledHashJoinLeft(t)),
+          both ++ merge ++ when(BROADCAST, hash && canBuildBroadcastRight(t)) ++
+            when(SHUFFLE_HASH, hash && canBuildShuffledHashJoinRight(t))
+        )
+      case _ => UserHints.Possible(equi = false, both + BROADCAST, both + BROADCAST)
+    }
+  }
+
+  private def hashable(keys: Seq[Expression]): Boolean =
+    keys.forall(k => UnsafeRowUtils.isBinaryStable(k.dataType))
+
+  private def mergeable(t: JoinType, keys: Seq[Expression]): Boolean =
+    t != LeftSingle && keys.forall(k => RowOrdering.isOrderable(k.dataType))
+
+  private def equiJoin(j: Join, lk: Seq[Expression], rk: Seq[Expression]): JoinInput = {
+    val hash = hashable(lk ++ rk)
+    val (pl, pr) = Placement.of(j.left, lk, j.right, rk, conf)
+    JoinInput(
+      side(j.left, lk, pl),
+      side(j.right, rk, pr),
+      broadcastLeft = hash && canBuildBroadcastLeft(j.joinType),
+      broadcastRight = hash && canBuildBroadcastRight(j.joinType),
+      hashLeft = hash && canBuildShuffledHashJoinLeft(j.joinType),
+      hashRight = hash && canBuildShuffledHashJoinRight(j.joinType),
+      preservesLeft = j.joinType == LeftOuter || j.joinType == FullOuter,
+      preservesRight = j.joinType == RightOuter || j.joinType == FullOuter,
+      mergeable = mergeable(j.joinType, lk),
+      cluster = cluster,
+      limits = limits,
+      defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
+      cartesian = j.joinType.isInstanceOf[InnerLike],
+      orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0
+    )
+  }
+
+  /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */
+  private def otherJoin(j: Join): JoinInput = JoinInput(
+    side(j.left, Nil, None),
+    side(j.right, Nil, None),
+    broadcastLeft = canBuildBroadcastLeft(j.joinType) || j.joinType == FullOuter,
+    broadcastRight = canBuildBroadcastRight(j.joinType) || j.joinType == FullOuter,
+    hashLeft = false,
+    hashRight = false,
+    preservesLeft = false,
+    preservesRight = false,
+    mergeable = false,
+    cluster = cluster,
+    limits = limits,
+    defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
+    equi = false,
+    cartesian = j.joinType.isInstanceOf[InnerLike]
+  )
+
+  private def side(p: LogicalPlan, keys: Seq[Expression], placement: Option[Placement]): JoinCost.Side = {
+    val e = stats(p)
+    val largest = p match {
+      case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized =>
+        s.mapStats.map(_.bytesByPartitionId.foldLeft(0L)(math.max) * JoinCost.compression)
+      case _ => None
+    }
+    JoinCost.Side(
+      e.rows.map(_.value),
+      e.rowBytes,
+      e.boundBytes,
+      partitioned = placement.isDefined,
+      largestPartition = largest,
+      partitions = placement.map(_.partitions),
+      sorted = placement.exists(_.sortedBy(keys)),
+      boundRows = e.rows.map(_.bound)
+    )
+  }
+
+  private def broadcastStage(p: LogicalPlan): Boolean = p match {
+    case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
+    case _ => false
+  }
+}
+
+private[join] object JoinChooser {
+
+  /** The plan as it is, with its joins on record: what went wrong has to show in the report. */
+  def undecided(plan: LogicalPlan, query: QueryRecord): LogicalPlan = {
+    plan.foreach {
+      case j: Join if j.getTagValue(QueryRecord.tag).isEmpty =>
+        val r = record(j, query)
+        r.planned = Some(JoinDecision(JoinChoice.spark(Reason.failed), None, None, None))
+        r.latest = r.planned
+        j.setTagValue(QueryRecord.tag, r)
+      case _ =>
+    }
+    plan
+  }
+
+  def record(j: Join, query: QueryRecord): JoinRecord = query.addJoin { (q, id) =>
+    val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
+      case Some((_, l, r, o, _, _, _, _)) =>
+        (l.map(KeyTrace.label), r.map(KeyTrace.label), o.map(KeyTrace.label))
+      case None => (Nil, Nil, j.condition.map(KeyTrace.label))
+    }
+    new JoinRecord(q, id, j.joinType.sql, left, right, other, j.hint)
+  }
+}
