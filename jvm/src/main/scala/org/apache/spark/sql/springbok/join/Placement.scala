@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
-import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -79,8 +79,9 @@ private[join] object Placement extends JoinSelectionHelper {
   }
 
   def of(plan: LogicalPlan, conf: SQLConf): Option[Placement] = plan match {
-    case LogicalQueryStage(_, s: ShuffleQueryStageExec) =>
-      s.outputPartitioning match {
+    // A stage, or what is computed of one in the stage above it.
+    case LogicalQueryStage(_, physical) =>
+      physical.outputPartitioning match {
         case h: HashPartitioning => Some(on(h.expressions, h.numPartitions))
         case _ => None
       }
