@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from springbok.errors import SpringbokError
 from springbok.session import _jvm, is_active
+from springbok.settings import checked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -220,11 +221,16 @@ class Report:
         return target
 
 
-def report(df: DataFrame) -> Report:
+def report(
+    df: DataFrame, *, executors: int | None = None, cores: int | None = None, executor_memory: str | int | None = None
+) -> Report:
     """The strategy report of a DataFrame; never runs it.
 
     After `df.collect()`, `df.toPandas()` or `df.toLocalIterator()` it holds what that run observed. `count()`, `show()`
     and writes plan a query of their own, which this DataFrame's report does not see.
+
+    With `executors`, `cores` (of one executor) or `executor_memory` (such as "32g") it is the report of the query as it
+    would be planned on such a cluster; what is not given is as it is in the running one.
 
     Raises:
         SpringbokError: no classic DataFrame, a streaming one, a stopped session, or a session without Springbok.
@@ -239,7 +245,21 @@ def report(df: DataFrame) -> Report:
         raise SpringbokError(
             "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate()."
         )
-    text = jvm.org.apache.spark.sql.springbok.report.SpringbokReport.json(df._jdf.queryExecution())
+    shape = {
+        "cluster_executors": executors,
+        "cluster_coresPerExecutor": cores,
+        "cluster_executorMemory": executor_memory,
+    }
+    wanted = checked({k: v for k, v in shape.items() if v is not None})
+    execution = df._jdf.queryExecution()
+    reports = jvm.org.apache.spark.sql.springbok.report
+    if wanted:
+        settings = jvm.java.util.HashMap()
+        for key, value in wanted.items():
+            settings.put(key, value)
+        text = reports.WhatIf.json(execution, settings)
+    else:
+        text = reports.SpringbokReport.json(execution)
     return Report.from_json(text)
 
 

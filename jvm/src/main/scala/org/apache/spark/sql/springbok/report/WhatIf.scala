@@ -1,0 +1,28 @@
+package org.apache.spark.sql.springbok.report
+
+import java.util.{Map => JMap}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
+
+/**
+ * The report of a query as it would be planned under other settings, `spark.springbok.cluster.*` first of all. It plans a
+ * copy of the query in a clone of the session: neither the query nor its session changes, and nothing runs.
+ */
+object WhatIf {
+
+  /** Called from Python with a DataFrame's own `queryExecution` and full keys. */
+  def json(qe: QueryExecution, settings: JMap[String, String]): String =
+    SpringbokReport.json(planned(qe, settings.asScala.toMap))
+
+  def planned(qe: QueryExecution, settings: Map[String, String]): QueryExecution = {
+    val session = qe.sparkSession.cloneSession()
+    settings.foreach { case (k, v) => session.conf.set(k, v) }
+    session.withActive {
+      val other = session.sessionState.executePlan(qe.commandExecuted, CommandExecutionMode.SKIP)
+      other.executedPlan
+      other
+    }
+  }
+}
