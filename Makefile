@@ -2,14 +2,21 @@
 SCALE ?= 1
 QUERIES ?= all
 RUNS ?= 1
+SUITE ?= tpch
+LAYOUT ?= plain
+ARMS ?= S,B
+# Further options of `python -m benchmarks run`, for example MORE='--keep --memory 8g'.
+MORE ?=
 PYTHON ?= python3
 BIN := .venv/bin
+BENCHMARKS := $(BIN)/python -m benchmarks
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
+BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: demo test test-scala test-python lint format docs build bench wheel clean
+.PHONY: demo test test-scala test-python lint format docs build bench bench-check bench-scale bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -18,8 +25,8 @@ demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QU
 test: lint test-scala test-python  ## lint, Scala tests, Python tests
 
 lint: $(VENV)  ## formatting, warnings, types, of both halves
-	$(BIN)/ruff check python tests tools
-	$(BIN)/ruff format --check python tests tools
+	$(BIN)/ruff check python tests tools benchmarks
+	$(BIN)/ruff format --check python tests tools benchmarks
 	$(BIN)/mypy
 	$(PYTHON) tools/sbt.py scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check" Test/compile
 
@@ -30,16 +37,25 @@ test-python: $(VENV) $(JAR)
 	$(BIN)/python -m pytest
 
 format: $(VENV)  ## rewrite the sources as lint wants them
-	$(BIN)/ruff check --fix python tests tools
-	$(BIN)/ruff format python tests tools
+	$(BIN)/ruff check --fix python tests tools benchmarks
+	$(BIN)/ruff format python tests tools benchmarks
 	$(PYTHON) tools/sbt.py scalafmtAll scalafmtSbt scalafixAll
 
 docs:  ## docs/configs.md, docs/reasons.md and the settings that Python knows, from the JVM half
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.WriteDocs"
 
-bench: $(VENV) $(JAR)  ## the demo's queries, three timed runs each, figures into benchmarks/results
-	$(BIN)/python -m springbok demo --scale $(SCALE) --queries $(QUERIES) --runs 3 --master 'local[2]' \
-	  --json benchmarks/results/tpch-sf$(SCALE).json
+bench bench-check: RUNS = 3
+bench: $(BENCH) $(JAR)  ## make bench SUITE=tpcds SCALE=10 LAYOUT=clustered ARMS=S,T,B RUNS=3 QUERIES=1-15
+	$(BENCHMARKS) run $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --arms $(ARMS) --runs $(RUNS) --queries $(QUERIES) $(MORE)
+
+bench-check: $(BENCH) $(JAR)  ## the same, and 1 if a query lost more than its noise since the last committed run
+	$(BENCHMARKS) run $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --arms $(ARMS) --runs $(RUNS) --queries $(QUERIES) --check $(MORE)
+
+bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables grow
+	$(BENCHMARKS) scale
+
+bench-page: $(VENV)  ## benchmarks/results/README.md and its plots, from the figures beside it
+	$(BENCHMARKS) page
 
 wheel: $(VENV)  ## a wheel with its jar, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .
@@ -53,6 +69,10 @@ $(JAR): $(JAR_SOURCES) | $(VENV)
 $(VENV): pyproject.toml tools/hatch_build.py
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[demo,dev]'
+	@touch $@
+
+$(BENCH): $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[demo,dev,bench]'
 	@touch $@
 
 clean:

@@ -199,7 +199,7 @@ def _timed(spark: SparkSession, sql: str, on: bool) -> tuple[float, list[tuple[s
         df = spark.sql(sql)
         rows = df.collect()
         seconds = time.perf_counter() - start
-        return seconds, _answer(rows), report(df)
+        return seconds, answer(rows), report(df)
 
     if on:
         return once()
@@ -207,7 +207,7 @@ def _timed(spark: SparkSession, sql: str, on: bool) -> tuple[float, list[tuple[s
         return once()
 
 
-def _answer(rows: list[Any]) -> list[tuple[str, ...]]:
+def answer(rows: list[Any]) -> list[tuple[str, ...]]:
     """Rows in an order of their own, sums of floats rounded: their order is not defined."""
     return sorted(tuple(f"{v:.9g}" if isinstance(v, float) else str(v) for v in row) for row in rows)
 

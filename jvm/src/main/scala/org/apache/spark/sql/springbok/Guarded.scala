@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok
 
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.LongAdder
 
 import scala.util.control.NonFatal
 
@@ -16,6 +17,11 @@ object Guarded extends Logging {
 
   private val logged = ConcurrentHashMap.newKeySet[String]()
 
+  private val spent = new LongAdder
+
+  /** Time in Springbok's rules since the JVM started, for the benchmarks: what planning and re-planning cost. */
+  def spentNanos: Long = spent.sum()
+
   /** In Springbok's own tests a failure that was not injected fails the query. */
   private val strict = java.lang.Boolean.getBoolean("springbok.testing")
 
@@ -27,7 +33,8 @@ object Guarded extends Logging {
    * @param record
    *   where the failure is recorded, if a record can be found
    */
-  def apply[T](rule: String, original: => T, record: => Option[QueryRecord])(body: => T): T =
+  def apply[T](rule: String, original: => T, record: => Option[QueryRecord])(body: => T): T = {
+    val start = System.nanoTime()
     try {
       if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
       body
@@ -40,5 +47,6 @@ object Guarded extends Logging {
         }
         record.foreach(_.failed(rule, e))
         original
-    }
+    } finally spent.add(System.nanoTime() - start)
+  }
 }

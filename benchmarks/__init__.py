@@ -1,0 +1,1 @@
+"""Springbok measured: suites, layouts and arms, run by `python -m benchmarks` from the repository's root."""

@@ -1,0 +1,218 @@
+"""Queries run in every arm by turns, answers compared, figures kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from springbok import configure
+from springbok.report import Report
+from springbok.version import __version__
+
+from benchmarks import data
+from benchmarks.arms import ARMS, Arm, applied
+from benchmarks.measure import Figures, Run, run
+from benchmarks.suites import without_limit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# What every arm runs with: bytes are counted only where Parquet reads them one range after the other.
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
+    "spark.ui.retainedStages": "2000",
+    "spark.ui.retainedTasks": "2000",
+}
+_ANALYZED = "analyzed"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is run, and how."""
+
+    suite: str
+    scale: float
+    layout: str
+    arms: tuple[str, ...]
+    runs: int
+    warmups: int
+    master: str
+    memory: str
+    root: Path
+    settings: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """What its results are called."""
+        return f"{self.suite}-sf{self.scale:g}-{self.layout}"
+
+
+def session(master: str, memory: str, settings: dict[str, str]) -> SparkSession:
+    """A session with Springbok in it, as a user makes one."""
+    from pyspark.sql import SparkSession
+
+    builder = configure(SparkSession.builder).master(master).appName("springbok-benchmarks")
+    for key, value in ({"spark.driver.memory": memory} | _CONF | settings).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def prepare(spark: SparkSession, e: Experiment) -> None:
+    """Make the data, and its tables with and without statistics, as far as the arms need them."""
+    source = data.folder(spark, e.root, e.suite, e.scale, e.layout)
+    databases = {_database(ARMS[a]) for a in e.arms}
+    for database in sorted(databases):
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+        spark.sql(f"USE {database}")
+        for path in sorted(source.glob("*.parquet")):
+            spark.sql(f"CREATE TABLE IF NOT EXISTS `{path.stem}` USING parquet LOCATION '{path.resolve()}'")
+            if database == _ANALYZED:
+                spark.sql(f"ANALYZE TABLE `{path.stem}` COMPUTE STATISTICS FOR ALL COLUMNS")
+
+
+def measure(spark: SparkSession, e: Experiment, queries: dict[str, str]) -> Iterable[dict[str, Any]]:
+    """One record a query, as soon as it is there; a query that fails in an arm is part of the record."""
+    warm = list(queries.values())[:2]
+    for sql in warm:
+        for name in e.arms:
+            _attempt(spark, ARMS[name], sql)
+    for i, (name, sql) in enumerate(queries.items()):
+        yield _query(spark, e, name, sql, i)
+
+
+def _query(spark: SparkSession, e: Experiment, name: str, sql: str, turn: int) -> dict[str, Any]:
+    runs: dict[str, list[Run]] = {a: [] for a in e.arms}
+    errors: dict[str, str] = {}
+    for i in range(-e.warmups, e.runs):
+        shift = (i + turn) % len(e.arms)
+        for a in e.arms[shift:] + e.arms[:shift]:
+            if a in errors:
+                continue
+            outcome = _attempt(spark, ARMS[a], sql)
+            if isinstance(outcome, str):
+                errors[a] = outcome
+            elif i >= 0:
+                runs[a].append(outcome)
+    done = {a: r for a, r in runs.items() if r and a not in errors}
+    answers = {a: r[-1].rows for a, r in done.items()}
+    return {
+        "query": name,
+        "answers": _compare(spark, answers, sql),
+        "rows": len(next(iter(answers.values()), [])),
+        "arms": {a: _summary(r) for a, r in done.items()} | {a: {"error": text} for a, text in errors.items()},
+    }
+
+
+def _attempt(spark: SparkSession, arm: Arm, sql: str) -> Run | str:
+    """The run, or the first line of what went wrong."""
+    with applied(spark, arm):
+        spark.sql(f"USE {_database(arm)}")
+        try:
+            return run(spark, sql)
+        except Exception as error:
+            return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:300]}"
+
+
+def _compare(spark: SparkSession, answers: dict[str, list[tuple[str, ...]]], sql: str) -> str:
+    """equal, tied (they differ only in which of the tied rows at the limit they show), or DIFFERENT."""
+    rows = list(answers.values())
+    if all(r == rows[0] for r in rows):
+        return "equal"
+    unlimited = without_limit(sql)
+    if unlimited:
+        whole = [_attempt(spark, ARMS[a], unlimited) for a in answers]
+        if all(isinstance(w, Run) and isinstance(whole[0], Run) and w.rows == whole[0].rows for w in whole):
+            return "tied"
+    return "DIFFERENT"
+
+
+def _summary(runs: list[Run]) -> dict[str, Any]:
+    """Medians of the runs, every wall time, and what the report of the last run says."""
+    medians = {f.name: statistics.median(getattr(r.figures, f.name) for r in runs) for f in fields(Figures)}
+    figures = {k: round(v, 4) for k, v in medians.items()}
+    return figures | {"runs": [round(r.figures.seconds, 4) for r in runs], **_effect(runs[-1].report)}
+
+
+def _effect(r: Report) -> dict[str, Any]:
+    used = [f for f in r.filters if f.status == "used"]
+    return {
+        "strategies": r.strategies,
+        "filters_placed": sum(1 for f in r.filters if f.id),
+        "filters_used": len(used),
+        "rows_tested": sum(f.rows_in or 0 for f in used),
+        "rows_removed": sum(f.rows_removed or 0 for f in used),
+        "row_groups_removed": sum(f.row_groups_removed or 0 for f in used),
+        "failures": [f["rule"] for f in r.failures],
+    }
+
+
+def line(record: dict[str, Any], arms: Iterable[str]) -> str:
+    """A query's record on one line: seconds in each arm, and each against the first."""
+    parts = [f"{record['query']:>6}"]
+    first: float | None = None
+    for a in arms:
+        figures = record["arms"].get(a, {"error": "not run"})
+        if "error" in figures:
+            parts.append(f"{a} FAILED {figures['error']}")
+            continue
+        seconds = figures["seconds"]
+        first = first or seconds
+        parts.append(f"{a} {seconds:.2f}" + (f" ({first / seconds:.2f}x)" if seconds != first else ""))
+        if figures["filters_placed"]:
+            parts.append(
+                f"[rules {figures['rules_ms']:.0f} ms, {figures['filters_used']}/{figures['filters_placed']} filters, "
+                f"-{figures['rows_removed']:,} of {figures['rows_tested']:,} rows]"
+            )
+    return "  ".join(parts) + ("" if record["answers"] == "equal" else f"  {record['answers']}")
+
+
+def _database(arm: Arm) -> str:
+    return _ANALYZED if arm.tuned else "default"
+
+
+def header(e: Experiment, spark: SparkSession, command: str) -> dict[str, Any]:
+    """What was run, and where."""
+    return {
+        "experiment": {"suite": e.suite, "scale": e.scale, "layout": e.layout, "runs": e.runs, "warmups": e.warmups},
+        "command": command,
+        **machine(spark, e.master, e.memory),
+        "arms": {a: ARMS[a].conf() for a in e.arms},
+    }
+
+
+def machine(spark: SparkSession, master: str, memory: str) -> dict[str, Any]:
+    """Where figures come from."""
+    return {
+        "machine": {
+            "cores": os.cpu_count(),
+            "architecture": platform.machine(),
+            "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30),
+            "driver_memory": memory,
+            "master": master,
+        },
+        "versions": {"spark": spark.version, "springbok": __version__, "python": platform.python_version()},
+    }
+
+
+def save(path: Path, results: dict[str, Any], keep: bool) -> None:
+    """Write the results; `keep` leaves the queries in the file that were not run again."""
+    if keep and path.exists():
+        old = json.loads(path.read_text(encoding="utf-8"))["queries"]
+        new = {r["query"]: r for r in results["queries"]}
+        results = results | {"queries": [new.pop(r["query"], r) for r in old] + list(new.values())}
+    write(path, results)
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """A JSON file, one value a line, so that a commit shows what changed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

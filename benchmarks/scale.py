@@ -1,0 +1,120 @@
+"""What does not show on two cores: the driver's work as clusters, plans and tables grow.
+
+Measured per unit here: the union of two partial bloom filters and what one is when shipped. The driver's time for a
+stage of n tasks is n times that; `runtimeFilter.maxMergeBytes` bounds it. Planning is measured on plans that never run:
+chains of 2 to 40 joins, and a table of 10^2 to 10^5 files.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.arms import ARMS, Arm, applied
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BLOOM_BYTES = (4096, 65536, 1 << 20, 8 << 20)
+TASKS = (1_000, 10_000, 100_000)
+EXECUTORS = (10, 100, 1_000)
+JOINS = (2, 5, 10, 20, 30, 40)
+FILES = (100, 1_000, 10_000, 100_000)
+_ROUNDS = 5
+
+Table = list[list[Any]]
+
+
+def merging(spark: SparkSession) -> Table:
+    """Time to merge partial filters on the driver, and bytes sent, for each size of filter."""
+    jvm: Any = spark._jvm
+    bloom = jvm.org.apache.spark.sql.springbok.filter.SplitBlockBloom
+    limit = int(jvm.org.apache.spark.sql.springbok.SpringbokConf.FILTER_MERGE_BYTES().defaultValue().get())
+    serializer = jvm.org.apache.spark.SparkEnv.get().closureSerializer().newInstance()
+    tag = jvm.scala.reflect.ClassTag.Any()
+    call = _union_us(bloom, 32)  # a py4j call and next to no work
+    table: Table = [["bloom bytes", "union us", "serialized ms"]
+                    + [f"merge {t:,} tasks ms" for t in TASKS]
+                    + [f"sent to {e:,} executors MB" for e in EXECUTORS]]  # fmt: skip
+    for size in BLOOM_BYTES:
+        union = max(0.0, _union_us(bloom, size) - call)
+        one = bloom.ofBytes(size)
+        start = time.perf_counter()
+        sent = int(serializer.serialize(one, tag).limit())
+        shipped = (time.perf_counter() - start) * 1e3
+        merges = [f"{union * t / 1e3:.0f}" if size * t <= limit else f"none: over {limit >> 20} MB" for t in TASKS]
+        table.append(
+            [f"{size:,}", f"{union:.1f}", f"{shipped:.2f}", *merges, *(f"{sent * e / 1e6:.1f}" for e in EXECUTORS)]
+        )
+    return table
+
+
+def _union_us(bloom: Any, size: int) -> float:
+    """Median of a union's time in microseconds, the call's own included."""
+    a, b = bloom.ofBytes(size), bloom.ofBytes(size)
+    for i in range(2_000):
+        b.put(i * 0x5851F42D4C957F2D % (1 << 63))
+    times = []
+    for _ in range(300):
+        start = time.perf_counter()
+        a.union(b)
+        times.append((time.perf_counter() - start) * 1e6)
+    return statistics.median(times[50:])
+
+
+def planning_joins(spark: SparkSession, folder: Path) -> Table:
+    """Planning time without and with Springbok against the number of joins: a star and a chain of tables."""
+    path = str(folder / "one.parquet")
+    spark.range(1000).selectExpr("id", "id % 10 AS fk", "id % 7 AS v").coalesce(1).write.mode("overwrite").parquet(path)
+    for i in range(max(JOINS) + 1):
+        spark.read.parquet(path).createOrReplaceTempView(f"p{i}")
+    table: Table = [["joins", "shape", "S ms", "B ms", "added ms", "Springbok's rules ms"]]
+    for n in JOINS:
+        for shape, key in (("star", "p0.fk"), ("chain", "p{before}.fk")):
+            joins = " ".join(f"JOIN p{i} ON {key.format(before=i - 1)} = p{i}.id" for i in range(1, n + 1))
+            where = " AND ".join(f"p{i}.v = 3" for i in range(1, n + 1, 3))
+            table.append([n, shape, *_plan_both(spark, f"SELECT count(*) FROM p0 {joins} WHERE {where}")])
+    return table
+
+
+def planning_files(spark: SparkSession, folder: Path) -> Table:
+    """Planning time without and with Springbok against the number of files of the larger table."""
+    one = folder / "file.parquet"
+    spark.range(1000).selectExpr("id", "id % 7 AS v").coalesce(1).write.mode("overwrite").parquet(str(one))
+    part = next(one.glob("part-*"))
+    spark.read.parquet(str(one)).createOrReplaceTempView("few")
+    table: Table = [["files", "S ms", "B ms", "added ms", "Springbok's rules ms"]]
+    for n in FILES:
+        many = folder / f"files{n}"
+        many.mkdir()
+        for i in range(n):
+            (many / f"part-{i:06d}.parquet").hardlink_to(part)
+        spark.read.parquet(str(many)).createOrReplaceTempView("many")  # lists the files
+        sql = "SELECT count(*) FROM many JOIN few ON many.id = few.id WHERE few.v = 3"
+        table.append([f"{n:,}", *_plan_both(spark, sql)])
+    return table
+
+
+def _plan_both(spark: SparkSession, sql: str) -> list[str]:
+    times: dict[str, list[float]] = {"S": [], "B": []}
+    rules: list[float] = []
+    for i in range(-1, _ROUNDS):
+        for name, into in times.items():
+            seconds, spent = _plan(spark, ARMS[name], sql)
+            if i >= 0:
+                into.append(seconds)
+                rules += [spent] if name == "B" else []
+    s, b = (statistics.median(times[a]) * 1e3 for a in ("S", "B"))
+    return [f"{s:.0f}", f"{b:.0f}", f"{b - s:.0f}", f"{statistics.median(rules):.0f}"]
+
+
+def _plan(spark: SparkSession, arm: Arm, sql: str) -> tuple[float, float]:
+    """Seconds to the physical plan, and milliseconds of them in Springbok's rules."""
+    guarded: Any = spark._jvm.org.apache.spark.sql.springbok.Guarded  # type: ignore[union-attr]
+    with applied(spark, arm):
+        rules = guarded.spentNanos()
+        start = time.perf_counter()
+        spark.sql(sql)._jdf.queryExecution().executedPlan()
+        return time.perf_counter() - start, (guarded.spentNanos() - rules) / 1e6
