@@ -44,13 +44,17 @@ def tables(scale: float) -> dict[str, str]:
     for i, rows in enumerate(_CHAIN_ROWS):
         n = max(10, int(rows * scale))
         below = max(10, int(_CHAIN_ROWS[i + 1] * scale)) if i + 1 < len(_CHAIN_ROWS) else 10
-        made[f"c{i}"] = _table(n, f"hash(i * 31 + {i}) % {below} AS fk")
-    fact = ", ".join(f"hash(i * 37 + {a}) % {int(400_000 * scale)} AS fk{a}" for a in range(1, _ARMS + 1))
+        made[f"c{i}"] = _table(n, _key(below, i) + " AS fk")
+    fact = ", ".join(f"{_key(int(400_000 * scale), 10 + a)} AS fk{a}" for a in range(1, _ARMS + 1))
     made["s"] = _table(int(6_000_000 * scale), fact)
     for a in range(1, _ARMS + 1):
-        made[f"s{a}_1"] = _table(int(400_000 * scale), f"hash(i * 41 + {a}) % {int(20_000 * scale)} AS fk")
-        made[f"s{a}_2"] = _table(int(20_000 * scale), "0 AS fk")
+        made[f"s{a}_1"] = _table(int(400_000 * scale), _key(int(20_000 * scale), 20 + a) + " AS fk")
+        made[f"s{a}_2"] = _table(int(20_000 * scale), "CAST(0 AS BIGINT) AS fk")
     return made
+
+
+def _key(below: int, salt: int) -> str:
+    return f"CAST(hash(i * 101 + {salt}) % {below} AS BIGINT)"
 
 
 def _table(rows: int, keys: str) -> str:

@@ -62,6 +62,8 @@ def _section(path: Path, results: Record) -> str:
         f"\nAnswers differ: {', '.join(different) or 'none'}. Failed: {', '.join(failed) or 'none'}. "
         f"Tied at a LIMIT and equal without it: {sum(q['answers'] == 'tied' for q in queries)}.\n"
     )
+    if e["suite"] == "joinorder":
+        lines += [_orders(queries, arm) for arm in arms]
     for arm in arms[1:]:
         rows = _ratios(queries, base, arm)
         if not rows:
@@ -75,6 +77,18 @@ def _section(path: Path, results: Record) -> str:
         lines.append(f"Largest gains of {arm}: " + _named(ranked[::-1][:10]) + ".\n")
         lines.append(f"Losses of {arm}: " + (_named([r for r in ranked if r[1] < LOSS]) or "none") + ".\n")
     return "\n".join(lines)
+
+
+def _orders(queries: list[Record], arm: str) -> str:
+    """How much the order in which a query's joins are written matters."""
+    times: dict[str, list[float]] = {}
+    for q in queries:
+        if "seconds" in q["arms"].get(arm, {}):
+            times.setdefault(q["query"].split("-")[0], []).append(q["arms"][arm]["seconds"])
+    ratios = {q: max(t) / min(t) for q, t in times.items()}
+    return (
+        f"Slowest against fastest join order in {arm}: " + ", ".join(f"{q} {r:.2f}" for q, r in ratios.items()) + ".\n"
+    )
 
 
 def _named(rows: list[tuple[str, float]]) -> str:
