@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
 import org.apache.spark.sql.springbok.stats.{Estimate, PlanStats}
 
 /**
@@ -47,11 +47,14 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       case b: BroadcastHashJoinExec =>
         val build = if (b.buildSide == BuildLeft) 0 else 1
         Some(
-          if (!allowed.contains(build)) Left(Reason.filterJoinType(j.joinType.sql))
+          if (!allowed.contains(build)) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
           else ready(j, Seq(build))
         )
       case _: ShuffledJoin =>
-        Some(if (allowed.isEmpty) Left(Reason.filterJoinType(j.joinType.sql)) else ready(j, allowed))
+        Some(
+          if (allowed.isEmpty) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
+          else ready(j, allowed)
+        )
       case _ => None
     }
   }

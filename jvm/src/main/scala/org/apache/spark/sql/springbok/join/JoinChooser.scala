@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.join
 
+import scala.util.Try
+
 import org.apache.spark.internal.config.{MAX_RESULT_SIZE, MEMORY_FRACTION}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide, JoinSelectionHelper}
@@ -187,14 +189,18 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
 
 private[join] object JoinChooser {
 
-  /** The plan as it is, with its joins on record: what went wrong has to show in the report. */
+  /**
+   * The plan as it is, with its joins on record: what went wrong has to show in the report. A join whose very record
+   * is what went wrong stays without one.
+   */
   def undecided(plan: LogicalPlan, query: QueryRecord): LogicalPlan = {
     plan.foreach {
       case j: Join if j.getTagValue(QueryRecord.tag).isEmpty =>
-        val r = record(j, query)
-        r.planned = Some(JoinDecision(JoinChoice.spark(Reason.failed), None, None, None))
-        r.latest = r.planned
-        j.setTagValue(QueryRecord.tag, r)
+        for (r <- Try(record(j, query))) {
+          r.planned = Some(JoinDecision(JoinChoice.spark(Reason.failed), None, None, None))
+          r.latest = r.planned
+          j.setTagValue(QueryRecord.tag, r)
+        }
       case _ =>
     }
     plan
@@ -206,6 +212,6 @@ private[join] object JoinChooser {
         (l.map(KeyTrace.label), r.map(KeyTrace.label), o.map(KeyTrace.label))
       case None => (Nil, Nil, j.condition.map(KeyTrace.label))
     }
-    new JoinRecord(q, id, j.joinType.sql, left, right, other, j.hint)
+    new JoinRecord(q, id, JoinRecord.typeName(j.joinType), left, right, other, j.hint)
   }
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.report
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
@@ -71,6 +72,15 @@ final case class ConjunctRecord(
     after: Double,
     order: Seq[ConjunctEntry]
 )
+
+object JoinRecord {
+
+  /** The join's type as SQL says it; EXISTS under an OR becomes a join that SQL has no word for. */
+  def typeName(t: JoinType): String = t match {
+    case _: ExistenceJoin => "EXISTENCE"
+    case _ => t.sql
+  }
+}
 
 /** A runtime filter, or one that was not made. */
 final class FilterRecord(

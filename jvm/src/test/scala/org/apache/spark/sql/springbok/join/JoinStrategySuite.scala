@@ -103,6 +103,15 @@ class JoinStrategySuite extends SpringbokTest {
       }
     }
 
+  test("EXISTS under an OR, a join type without a name in SQL") {
+    val df = same(
+      """SELECT b.k, b.g FROM big b WHERE b.g < 3
+        |  OR EXISTS (SELECT 1 FROM small s WHERE s.k = b.k) OR EXISTS (SELECT 1 FROM half h WHERE h.k = b.k)""".stripMargin
+    )
+    assert(record(df).joins.map(_.joinType) == Seq("EXISTENCE", "EXISTENCE"))
+    assert(declined(df).toSet == Set("JOIN_TYPE_UNSUPPORTED"), declined(df))
+  }
+
   test("a subquery's joins are on the query's record, each with an id of its own") {
     val df = same(
       """SELECT count(*) FROM big b JOIN small s ON b.k = s.k
