@@ -81,7 +81,13 @@ abstract class SpringbokTest
 
   protected def off[T](body: => T): T = conf(SpringbokConf.ENABLED.key -> "false")(body)
 
-  protected def sorted(rows: Array[Row]): Seq[String] = rows.map(_.toString).sorted.toSeq
+  protected def sorted(rows: Array[Row]): Seq[String] = rows.map(show).sorted.toSeq
+
+  private def show(v: Any): String = v match {
+    case r: Row => r.toSeq.map(show).mkString("[", ",", "]")
+    case b: Array[Byte] => b.map(x => f"$x%02x").mkString
+    case other => String.valueOf(other)
+  }
 
   /** Runs the query with Springbok after checking that it answers as without. */
   protected def same(sql: String): DataFrame = {

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.springbok.filter.{KeyFacts, KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.filter.{FilterKey, KeyFacts, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types.DataType
 
@@ -43,7 +43,14 @@ object BroadcastKeys {
       types: Seq[DataType],
       conf: SQLConf
   ): KeyFacts = {
-    val dataType = types(index)
+    val expression = relation match {
+      case _: LongHashedRelation =>
+        HashJoin.extractKeyExprAt(types.map(t => BoundReference(0, t, nullable = true)), index)
+      case _ => BoundReference(index, types(index), nullable = true)
+    }
+    val key = FilterKey.of(expression).get
+    val dataType = key.dataType
+    val project = UnsafeProjection.create(key)
     val bloomBytes = SplitBlockBloom.bytesFor(
       rows.toDouble,
       conf.getConf(SpringbokConf.FILTER_BLOOM_FPP),
@@ -51,18 +58,12 @@ object BroadcastKeys {
       conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)
     )
     val out = new KeyFacts(dataType, conf.getConf(SpringbokConf.FILTER_IN_LIMIT), bloomBytes, rows)
-    val expression = relation match {
-      case _: LongHashedRelation =>
-        HashJoin.extractKeyExprAt(types.map(t => BoundReference(0, t, nullable = true)), index)
-      case _ => BoundReference(index, dataType, nullable = true)
-    }
-    val project = UnsafeProjection.create(expression)
     val long = KeyType.isLong(dataType)
     // The iterator reuses its row, and the projection its own.
     relation.keys().foreach { row =>
-      val key = project(row)
-      if (!key.isNullAt(0)) {
-        val v = key.get(0, dataType)
+      val values = project(row)
+      if (!values.isNullAt(0)) {
+        val v = values.get(0, dataType)
         if (long) out.addLong(v.asInstanceOf[Number].longValue) else out.add(v)
       }
     }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.springbok.filter.KeyTrace
+import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord}
 import org.apache.spark.sql.types.DataType
 
@@ -65,7 +65,7 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
   override protected def doExecute(): RDD[InternalRow] = child.execute()
 
   // A copy on an executor, or a canonical one, has no record.
-  private def label: String = s"${Option(info).fold("RF")(_.record.id)} -> ${KeyTrace.label(key)}"
+  private def label: String = s"${Option(info).fold("RF")(_.record.id)} -> ${FilterKey.label(key)}"
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
 
@@ -149,7 +149,7 @@ case class AppliedRuntimeFilterExec(
   )
 
   private def label: String =
-    s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${KeyTrace.label(key)}"
+    s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${FilterKey.label(key)}"
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
   override def usedInputs: AttributeSet = AttributeSet.empty

@@ -10,10 +10,18 @@ import org.apache.spark.sql.springbok.filter.{KeyFacts, KeySummary, KeyType}
 import org.apache.spark.sql.types.DataType
 
 /**
- * A key of a build side: a column of the exchange's output, by position, because a reused twin of the exchange has other
- * expression ids; read as `dataType`, the type in which both sides are compared.
+ * A key of a build side: an expression over the exchange's output, whose columns are given by position, because a reused
+ * twin of the exchange has other expression ids.
  */
-final case class BuildKey(ordinal: Int, dataType: DataType)
+final case class BuildKey(expression: Expression) {
+  def dataType: DataType = expression.dataType
+}
+
+object BuildKey {
+  def of(key: Expression, output: Seq[Attribute]): BuildKey = BuildKey(key.transformUp { case a: Attribute =>
+    BoundReference(output.indexWhere(_.exprId == a.exprId), a.dataType, nullable = true)
+  })
+}
 
 /**
  * What a build side's keys are summarized for.
@@ -56,11 +64,7 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
   /** The position of a key in the summary. */
   def indexOf(key: BuildKey): Option[Int] = Some(plan.keys.indexWhere(_._1 == key)).filter(_ >= 0)
 
-  private def bound: Seq[Expression] = plan.keys.map { case (key, _) =>
-    val a = child.output(key.ordinal)
-    val ref = BoundReference(key.ordinal, a.dataType, a.nullable)
-    if (a.dataType == key.dataType) ref else Cast(ref, key.dataType)
-  }
+  private def bound: Seq[Expression] = plan.keys.map(_._1.expression)
 
   override protected def doExecute(): RDD[InternalRow] =
     if (plan.keys.isEmpty) child.execute()
@@ -96,7 +100,8 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
       val name = classOf[KeyFacts].getName
       val facts = ctx.addMutableState(s"$name[]", "keyFacts", v => s"$v = $s.begin(partitionIndex);")
       ctx.currentVars = input
-      val used = AttributeSet(plan.keys.map { case (k, _) => child.output(k.ordinal) })
+      val used =
+        AttributeSet(bound.flatMap(_.collect { case r: BoundReference => child.output(r.ordinal) }))
       val evaluated = evaluateRequiredVariables(child.output, input, used)
       val adds = bound.zipWithIndex.map { case (key, i) =>
         ctx.currentVars = input

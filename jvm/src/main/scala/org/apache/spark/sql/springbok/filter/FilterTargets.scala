@@ -6,7 +6,9 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, Expression}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, TableCacheQueryStageExec}
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.cost.FilterCost
@@ -27,6 +29,7 @@ import org.apache.spark.sql.springbok.report.Reason
 final private[filter] case class Target(
     table: String,
     column: Attribute,
+    label: String,
     savedNs: Double,
     sameStage: Boolean,
     benefitNs: Double
@@ -65,9 +68,14 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   }
 
   def isScan(p: SparkPlan): Boolean = p match {
-    case f: FilterExec => f.condition.deterministic && f.child.isInstanceOf[FileSourceScanExec]
-    case _: FileSourceScanExec => true
-    case _ => false
+    case f: FilterExec => f.condition.deterministic && isLeaf(f.child)
+    case _ => isLeaf(p)
+  }
+
+  /** Rows of files, of a connector's table, of a cached one, of an RDD. */
+  private def isLeaf(p: SparkPlan): Boolean = p match {
+    case _: FileSourceScanExec | _: BatchScanExec | _: RowDataSourceScanExec | _: RDDScanExec => true
+    case _ => FilterTargets.isCached(p)
   }
 
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
@@ -85,12 +93,20 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
       leverage: Double = 0
   ): Seq[Target] =
     if (isScan(p)) {
-      KeyTrace.column(key).toSeq.map { a =>
-        val scan = p.collectFirst { case s: FileSourceScanExec => s }.get
-        // Of an unknown scan the best is hoped.
-        val rows = estimates.rows(p).getOrElse(Double.PositiveInfinity)
-        Target(FilterTargets.table(scan), a, saved, sameStage, rows * saved + leverage)
-      }
+      // Of an unknown scan the best is hoped.
+      val rows = estimates.rows(p).getOrElse(Double.PositiveInfinity)
+      val label = FilterKey.column(key).fold(FilterKey.label(key))(_.name)
+      val scan = p.collectLeaves().head
+      Seq(
+        Target(
+          FilterTargets.table(scan),
+          FilterKey.anchor(key),
+          label,
+          saved,
+          sameStage,
+          rows * saved + leverage
+        )
+      )
     } else {
       routes(p, key).flatMap { r =>
         val here = sameStage && !p.isInstanceOf[Exchange]
@@ -137,9 +153,22 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
 
 private[springbok] object FilterTargets {
 
-  /** The name of a scan's table: from the catalog, else the last part of its path. */
-  def table(scan: FileSourceScanExec): String = scan.tableIdentifier
-    .map(_.table)
-    .orElse(scan.relation.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
-    .getOrElse("files")
+  def isCached(p: SparkPlan): Boolean = p match {
+    case _: InMemoryTableScanExec | _: TableCacheQueryStageExec => true
+    case _ => false
+  }
+
+  /** The name of a scan's table: from the catalog, else the last part of its path, else what it is. */
+  def table(scan: SparkPlan): String = scan match {
+    case s: FileSourceScanExec =>
+      s.tableIdentifier
+        .map(_.table)
+        .orElse(s.relation.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
+        .getOrElse("files")
+    case b: BatchScanExec => b.table.name
+    case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
+    case t: TableCacheQueryStageExec => table(t.inMemoryTableScan)
+    case r: RowDataSourceScanExec => r.tableIdentifier.fold("external table")(_.table)
+    case _ => "rows"
+  }
 }

@@ -61,7 +61,9 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
 
   private def ready(j: BaseJoinExec, sides: Seq[Int]): Either[Reason, Direction] = {
     val exchanged = sides.filter(s => BuildSides.exchange(j.children(s)).isDefined)
-    val fixed = exchanged.filter(s => KeyTrace.deterministic(j.children(s)))
+    // A broadcast is read from the very relation that the join probes, whatever it was made of.
+    val fixed =
+      exchanged.filter(s => j.isInstanceOf[BroadcastHashJoinExec] || KeyTrace.deterministic(j.children(s)))
     if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
     else if (exchanged.isEmpty) Left(Reason.noSource)
     else if (fixed.isEmpty) Left(Reason.indeterminate)
@@ -91,16 +93,20 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
     val (buildKey, probeKey) =
       if (d.source == 0) (j.leftKeys(i), j.rightKeys(i)) else (j.rightKeys(i), j.leftKeys(i))
     for (b <- side(j, d.source); p <- side(j, 1 - d.source); rows <- b.rows) yield {
-      val stats = (k: Expression, e: Estimate) => KeyTrace.column(k).flatMap(e.columns.get)
+      val stats = (k: Expression, e: Estimate) => FilterKey.only(k).flatMap(e.columns.get)
       val (bs, ps) = (stats(buildKey, b), stats(probeKey, p))
       val known = bs.exists(_.ndv.isDefined) || ps.exists(_.ndv.isDefined)
       // Without distinct values: the part of the build side's table that is left.
       val domain =
-        if (known) Some(this.stats.keyDomain(Seq(probeKey), Seq(buildKey), p, b)) else bs.map(_.tableRows)
+        if (known) Some(this.stats.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
+        else bs.map(_.tableRows)
       val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))
       domain.map(n => Kept(math.min(1.0, distinct / math.max(1.0, n)), domain))
     }
   }.flatten
+
+  /** An expression over one column has no more values than it. */
+  private def column(key: Expression): Expression = FilterKey.only(key).getOrElse(key)
 
   /** Size in bytes of the bloom filter that tasks of the build side fill, for the keys it may have. */
   def bloomBytes(j: BaseJoinExec, d: Direction, i: Int): Long = {
@@ -108,7 +114,7 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       (conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES), conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES))
     val key = if (d.source == 0) j.leftKeys(i) else j.rightKeys(i)
     val keys = side(j, d.source).flatMap { e =>
-      val ndv = KeyTrace.column(key).flatMap(e.ndv)
+      val ndv = FilterKey.only(key).flatMap(e.ndv)
       e.rows.map(r => ndv.fold(r.bound)(math.min(_, r.bound)))
     }
     if (!conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")) 0L

@@ -4,8 +4,10 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
+import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{
@@ -13,9 +15,8 @@ import org.apache.spark.sql.execution.springbok.{
   RuntimeFilterExec,
   SummarizeKeysExec
 }
-import org.apache.spark.sql.execution.window.WindowExec
+import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.types.IntegralType
 
 /**
  * Where a filter on a key may go: from an operator to those of its children in which rows with a foreign key may be left
@@ -25,8 +26,11 @@ import org.apache.spark.sql.types.IntegralType
  *   - projection, filter, sort, exchange: they take rows one by one. Not if an expression is non-deterministic: its value
  *     may depend on the rows that came before.
  *   - union: a row comes from one child; its key is the child's column at the same position.
- *   - aggregate, window: only where the key is a grouping or partition expression: all rows of a group have the same key,
- *     so whole groups go, and those the join above removes. A global aggregate has no such key.
+ *   - aggregate, window, group limit: only where the key is made of grouping or partition expressions that are equal only
+ *     if they are identical: all rows of a group have the same key, so whole groups go, and those the join above removes.
+ *     A global aggregate has no such key.
+ *   - generator, grouping sets: each row that comes out has the columns of the one that went in; only those that every
+ *     grouping set keeps.
  *   - inner join: a missing row of either side only removes result rows with that row's key. Where the key is one of an
  *     equality of the join, the other side's column is equal in every result row, so it may be filtered as well.
  *   - left outer, semi, anti, existence join: the left side, as each result row has exactly one left row; a semi join's
@@ -46,68 +50,64 @@ object KeyTrace {
     case e: ShuffleExchangeExec => down(e.child, 0, key)
     case b: BroadcastExchangeExec => down(b.child, 0, key)
     case u: UnionExec =>
-      column(key).toSeq.flatMap { a =>
-        val at = u.output.indexWhere(_.exprId == a.exprId)
-        if (at < 0) Nil
-        else u.children.zipWithIndex.map { case (c, i) => Route(i, replace(key, c.output(at))) }
+      u.children.zipWithIndex.flatMap { case (c, i) =>
+        val at = AttributeMap[Expression](u.output.zip(c.output))
+        substitute(key, at.get).map(Route(i, _))
       }
     case agg: BaseAggregateExec
         if agg.groupingExpressions.nonEmpty && agg.resultExpressions.forall(_.deterministic) =>
-      val groups = agg.groupingExpressions
+      val groups = AttributeMap[Expression](agg.groupingExpressions.filter(byValue).map {
+        case g @ Alias(from, _) => g.toAttribute -> from
+        case g => g.toAttribute -> g
+      })
       for {
         inner <- through(agg.resultExpressions, key).toSeq
-        a <- column(inner)
-        g <- groups.find(_.exprId == a.exprId)
-        from <- grouping(g)
-        if agg.child.outputSet.contains(from)
-      } yield Route(0, replace(inner, from))
-    case w: WindowExec =>
-      column(key)
-        .filter(a => w.partitionSpec.exists(_.semanticEquals(a)))
-        .toSeq
-        .flatMap(_ => down(w.child, 0, key))
+        from <- substitute(inner, groups.get).toSeq
+        route <- down(agg.child, 0, from)
+      } yield route
+    case w: WindowExec => partitioned(w.partitionSpec, w.child, key)
+    case w: WindowGroupLimitExec => partitioned(w.partitionSpec, w.child, key)
+    case g: GenerateExec if g.generator.deterministic => down(g.child, 0, key)
+    case e: ExpandExec => expanded(e, key)
     case j: BaseJoinExec => joined(j, key)
     case _ => Nil
-  }
-
-  /** The column that a key is: a column or a widening cast of one. Such expressions raise nothing and keep order. */
-  def column(key: Expression): Option[Attribute] = key match {
-    case a: Attribute => Some(a)
-    case Cast(a: Attribute, to: IntegralType, _, _) if widens(a, to) => Some(a)
-    case _ => None
-  }
-
-  /** The key as people write it: `o_custkey`, without the table that it came by. */
-  def label(key: Expression): String = key.transform { case a: AttributeReference =>
-    a.withQualifier(Nil)
-  }.sql
-
-  /** The key with another column of the same type in it. */
-  def replace(key: Expression, by: Attribute): Expression = key.transformUp { case _: Attribute => by }
-
-  private def widens(a: Attribute, to: IntegralType): Boolean = a.dataType match {
-    case from: IntegralType => from.defaultSize <= to.defaultSize
-    case _ => false
   }
 
   private def down(child: SparkPlan, index: Int, key: Expression): Seq[Route] =
     if (key.references.subsetOf(child.outputSet)) Seq(Route(index, key)) else Nil
 
-  /** The key below a list of output expressions. */
-  private def through(list: Seq[NamedExpression], key: Expression): Option[Expression] =
-    column(key).flatMap { a =>
-      list
-        .collectFirst {
-          case x: Attribute if x.exprId == a.exprId => key
-          case x @ Alias(inner, _) if x.exprId == a.exprId => key.transformUp { case _: Attribute => inner }
-        }
-        .filter(column(_).isDefined)
-    }
+  /** The key with its columns replaced by what they are below; None if one is nothing there, or may not be computed. */
+  private def substitute(key: Expression, below: Attribute => Option[Expression]): Option[Expression] = {
+    val known = key.references.forall(a => below(a).isDefined)
+    Option.when(known)(key.transformUp { case a: Attribute => below(a).get }).filter(FilterKey.admissible)
+  }
 
-  private def grouping(g: NamedExpression): Option[Attribute] = g match {
-    case a: Attribute => Some(a)
-    case Alias(a: Attribute, _) => Some(a)
-    case _ => None
+  /** The key below a list of output expressions. */
+  private def through(list: Seq[NamedExpression], key: Expression): Option[Expression] = {
+    val below = AttributeMap[Expression](list.map {
+      case a @ Alias(inner, _) => a.toAttribute -> inner
+      case x => x.toAttribute -> x
+    })
+    substitute(key, below.get)
+  }
+
+  /** Whether rows that are equal by this expression have the same value of it: a key made of it is one a group. */
+  private def byValue(e: Expression): Boolean = KeyType.supported(e.dataType)
+
+  private def partitioned(by: Seq[Expression], child: SparkPlan, key: Expression): Seq[Route] = {
+    val columns = AttributeSet(by.collect { case a: Attribute if byValue(a) => a })
+    if (key.references.subsetOf(columns)) down(child, 0, key) else Nil
+  }
+
+  /** Grouping sets: only columns that are the same in each copy of the row. */
+  private def expanded(e: ExpandExec, key: Expression): Seq[Route] = {
+    val same = e.output.zipWithIndex.flatMap { case (a, i) =>
+      e.projections.map(_(i)).distinct match {
+        case Seq(one: Attribute) => Some(a -> (one: Expression))
+        case _ => None
+      }
+    }
+    substitute(key, AttributeMap(same).get).toSeq.flatMap(down(e.child, 0, _))
   }
 
   private def joined(j: BaseJoinExec, key: Expression): Seq[Route] = {
@@ -127,13 +127,16 @@ object KeyTrace {
     }
     val (left, right) =
       (if (intoLeft) down(j.left, 0, key) else Nil, if (intoRight) down(j.right, 1, key) else Nil)
-    // Only a key that is the very expression of the equality: a cast of it may be of another type.
+    // Only a key that is the very expression of the equality, or its hash: a cast of it may be of another type.
+    def same(joinKey: Expression, key: Expression) = FilterKey.of(joinKey).exists(_.semanticEquals(key))
+    def other(joinKey: Expression, child: Int) =
+      FilterKey.of(joinKey).filter(FilterKey.admissible).map(Route(child, _))
     val equals =
       if (!equalToo) Nil
       else
         keys.flatMap { case (l, r) =>
-          if (left.nonEmpty && l.semanticEquals(key) && column(r).isDefined) Some(Route(1, r))
-          else if (right.nonEmpty && r.semanticEquals(key) && column(l).isDefined) Some(Route(0, l))
+          if (left.nonEmpty && same(l, key)) other(r, 1)
+          else if (right.nonEmpty && same(r, key)) other(l, 0)
           else None
         }
     left ++ right ++ equals
@@ -145,7 +148,7 @@ object KeyTrace {
     case _: BroadcastExchangeExec => FilterCost.collect
     case _: SortExec => FilterCost.sort
     case _: BaseAggregateExec => FilterCost.aggregate
-    case _: WindowExec => FilterCost.window
+    case _: WindowExec | _: WindowGroupLimitExec => FilterCost.window
     case b: BroadcastHashJoinExec =>
       if (from == 0 == (b.buildSide == BuildRight)) FilterCost.probe
       else 0
@@ -165,12 +168,17 @@ object KeyTrace {
           _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: WindowExec |
           _: ExpandExec | _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec |
           _: InputAdapter | _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec |
-          _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
+          _: BatchScanExec | _: WindowGroupLimitExec | _: AdaptiveSparkPlanExec |
+          _: TableCacheQueryStageExec | _: InMemoryTableScanExec | _: AppliedRuntimeFilterExec |
+          _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
         true
       case _ => false
     }
     val inner = plan match {
       case q: QueryStageExec => Seq(q.plan)
+      case a: AdaptiveSparkPlanExec => Seq(a.inputPlan)
+      // Blocks that are lost are computed again.
+      case m: InMemoryTableScanExec => Seq(m.relation.cachedPlan)
       case r: ReusedExchangeExec => Seq(r.child)
       case p => p.children
     }

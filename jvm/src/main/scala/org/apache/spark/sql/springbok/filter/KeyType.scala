@@ -6,8 +6,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The types that may be keys of a runtime filter, and how a value of them is hashed: in 64 bits, the same way on both
- * sides, so that two values which Spark's equi-join takes for equal have the same hash. Types whose equality is not that
- * of their bytes (floating point, collated strings) are not among them.
+ * sides, so that two values which Spark's equi-join takes for equal have the same hash.
  */
 object KeyType {
 
@@ -21,6 +20,17 @@ object KeyType {
     case s: StringType => s.supportsBinaryEquality
     case _: DecimalType => true
     case other => isLong(other)
+  }
+
+  /**
+   * Whether values that Spark's equi-join takes for equal have equal hashes once it has normalized them (NaN, -0.0,
+   * collation keys). Such keys are compared by their hash alone: they have no range and are no literals.
+   */
+  def hashable(t: DataType): Boolean = t match {
+    case FloatType | DoubleType | BinaryType | _: DayTimeIntervalType | _: YearMonthIntervalType => true
+    case s: StructType => s.nonEmpty && s.forall(f => supported(f.dataType) || hashable(f.dataType))
+    case a: ArrayType => supported(a.elementType) || hashable(a.elementType)
+    case _ => false
   }
 
   private def fitsLong(d: DecimalType): Boolean = d.precision <= Decimal.MAX_LONG_DIGITS

@@ -70,6 +70,7 @@ final private case class PlacedAt(target: ExprId, info: FilterInfo)
 /** A key of a build side that filters are made of. */
 final private case class Candidate(
     index: Int,
+    probeKey: Expression,
     sourceKey: SourceKey,
     at: Seq[PlacedAt],
     kept: Option[Double],
@@ -108,11 +109,12 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     pending.flatMap(f => targets.routes(p, f.key).collect { case KeyTrace.Route(`i`, key) => f.at(key) })
 
   private def attach(scan: SparkPlan, f: Pending): SparkPlan = {
-    val info = KeyTrace.column(f.key).flatMap(a => f.make.records.get(a.exprId))
+    val info = f.make.records.get(FilterKey.anchor(f.key).exprId)
     info.fold(scan) { i =>
       val edge = RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
-      // The link of the scan it stands for. `setLogicalLink` would hand it down to the exchange as well.
-      edge.copyTagsFrom(scan)
+      // The link of the scan it stands for. `setLogicalLink` would hand it down to the exchange as well. A cached table is
+      // a stage of its own: with its link the edge would be taken for it.
+      if (!FilterTargets.isCached(scan)) edge.copyTagsFrom(scan)
       edge
     }
   }
@@ -160,17 +162,17 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     if (candidates.isEmpty) (built, Nil)
     else {
       val labels =
-        candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${KeyTrace.label(from(c.index))}"))
+        candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${FilterKey.label(from(c.index))}"))
       val summary = SummaryPlan(
         labels,
-        candidates.collect { case Candidate(_, SourceKey.Shuffle(key), _, _, bloom) => key -> bloom },
+        candidates.collect { case Candidate(_, _, SourceKey.Shuffle(key), _, _, bloom) => key -> bloom },
         conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
         conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
       )
       val source = BuildSides.summarized(built, summary)
       val edge = BuildSides.exchange(source).get
       val own = candidates.map { c =>
-        Pending(to(c.index), c.sourceKey, edge, MakeEdge(c.at.map(i => i.target -> i.info).toMap, c.kept))
+        Pending(c.probeKey, c.sourceKey, edge, MakeEdge(c.at.map(i => i.target -> i.info).toMap, c.kept))
       }
       (source, own)
     }
@@ -182,14 +184,14 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       d: Direction,
       i: Int,
       from: Seq[Expression],
-      probeKey: Expression,
+      joinKey: Expression,
       exchange: SparkPlan,
       shrunk: Double
   ): Either[Reason, Candidate] = {
     val buildKey = from(i)
     for {
-      _ <- Either.cond(KeyType.supported(buildKey.dataType), (), Reason.keyType(buildKey.dataType.sql))
-      _ <- Either.cond(KeyTrace.column(probeKey).isDefined, (), Reason.noTarget)
+      probeKey <- FilterKey.of(joinKey).toRight(Reason.keyType(buildKey.dataType.sql))
+      _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(joinKey)))
       sourceKey <- BuildSides.sourceKey(exchange, from, i).toRight(Reason.noSummary)
       reached = targets.of(j.children(1 - d.source), probeKey, targets.own(j, 1 - d.source))
       _ <- Either.cond(reached.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
@@ -214,7 +216,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       nodes += size
       val at = allowed.map { t =>
         val f = record.query.filter(record.id, i, Some(t.column.exprId)) {
-          new FilterRecord(record.id, i, KeyTrace.label(buildKey), Some(t.table), Some(t.column.name))
+          new FilterRecord(record.id, i, FilterKey.label(buildKey), Some(t.table), Some(t.label))
         }
         record.query.number(f)
         f.expectedKept = kept
@@ -223,7 +225,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
           FilterInfo(record.query, f, estimate.flatMap(_.domain), t.savedNs, minRejection)
         )
       }
-      Candidate(i, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, i))
+      Candidate(i, probeKey, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, i))
     }
   }
 
@@ -236,7 +238,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     if (placed.isEmpty) {
       val key = (if (d.source == 0) j.leftKeys else j.rightKeys) (i)
       val f = record.query.filter(record.id, i, None)(
-        new FilterRecord(record.id, i, KeyTrace.label(key), None, None)
+        new FilterRecord(record.id, i, FilterKey.label(key), None, None)
       )
       // The first reason stands: a later one follows from it, as a summary that was never made is missing.
       if (f.status != "declined") f.decline(why)
@@ -274,10 +276,11 @@ private[filter] object BuildSides {
 
   /** How a key is read from the exchange; None where a stage was started without a summary of it. */
   def sourceKey(exchange: SparkPlan, keys: Seq[Expression], i: Int): Option[SourceKey] = {
-    def shuffle: Option[SourceKey.Shuffle] = KeyTrace.column(keys(i)).flatMap { a =>
-      val at = exchange.output.indexWhere(_.exprId == a.exprId)
-      Option.when(at >= 0)(SourceKey.Shuffle(BuildKey(at, keys(i).dataType)))
-    }
+    def shuffle: Option[SourceKey.Shuffle] = FilterKey
+      .of(keys(i))
+      // The exchange and the join compute it for each of its rows as well.
+      .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
+      .map(k => SourceKey.Shuffle(BuildKey.of(k, exchange.output)))
     exchange match {
       case _: BroadcastExchangeExec | _: BroadcastQueryStageExec =>
         Some(SourceKey.Broadcast(i, keys.map(_.dataType)))

@@ -8,11 +8,9 @@ import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{Guarded, SparkLine, SpringbokConf}
+import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.report.Reason
-import org.apache.spark.sql.springbok.stats.ParquetFooters
-import org.apache.spark.sql.types._
 
 /**
  * Decides runtime filters when the stage of their scan is about to be made, and so their build side is finished: from the
@@ -24,8 +22,7 @@ import org.apache.spark.sql.types._
  *   +- ShuffleQueryStage 0
  * }}}
  *
- *   - IN, or the range where there are more keys than `inLimit`, is pushed to the scan where the footers of its files say
- *     that row groups can be skipped, or the column is a partition column.
+ *   - What [[ScanPruning]] finds is pushed to the scan: a list, ranges or one range of the keys.
  *   - A bloom filter is tested row by row where the rows it removes save more than all tests cost.
  *
  * '''Why the answer cannot change''': only rows are removed whose key is null or no key of the build side, and placing
@@ -67,9 +64,7 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
 final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   import FilterDecision._
   private val record = f.info.record
-  private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
   private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
-  private val column = KeyTrace.column(f.key)
   private val forced = conf.getConf(SpringbokConf.FORCED).isDefined
 
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
@@ -135,67 +130,14 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     case _ => Left(Reason.noSummary)
   }
 
-  // ---- what the scan can use
-
-  private def scan: Option[FileSourceScanExec] = f.child.collectFirst { case s: FileSourceScanExec => s }
-
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
   private def push(k: KeyFacts): Option[Pushed] = for {
-    s <- scan
-    a <- column
-    values = Option(k.values).map(_.toArray.toSeq).filter(v => v.size <= inLimit && types("IN"))
-    (low, high) <- k.range
-    partition = s.relation.partitionSchema.exists(p => conf.resolver(p.name, a.name))
-    kind <-
-      if (values.isDefined) Some("in") else Option.when(types("MINMAX"))("minmax")
-    predicate <- literals(a, values.getOrElse(Seq(low, high)), values.isDefined)
-    if partition || forced || prunes(s, a, values, low, high)
-  } yield Pushed(kind, predicate, partition)
-
-  /** Literals of the column's own type; a key that the column cannot hold is none of its values. */
-  private def literals(a: Attribute, values: Seq[Any], list: Boolean): Option[Expression] = {
-    val typed = values.map(v => literal(v, a.dataType))
-    if (list) {
-      val fitting = typed.flatten
-      if (fitting.isEmpty) Some(Literal.FalseLiteral) else Some(In(a, fitting))
-    } else {
-      // A bound outside of the column's type bounds nothing.
-      val from: Option[Expression] = typed.head.map(GreaterThanOrEqual(a, _))
-      val to: Option[Expression] = typed.last.map(LessThanOrEqual(a, _))
-      (from ++ to).reduceOption(And(_, _))
-    }
-  }
-
-  /** Whether the footers of the scan's files say that row groups can be skipped; counts them in the record. */
-  private def prunes(
-      s: FileSourceScanExec,
-      a: Attribute,
-      values: Option[Seq[Any]],
-      low: Any,
-      high: Any
-  ): Boolean = {
-    val table = ParquetFooters.read(s.relation)
-    val groups = table.map(_.groups).getOrElse(Nil)
-    val ranges = groups.map(_.ranges.get(a.name))
-    (number(low, f.key.dataType), number(high, f.key.dataType)) match {
-      case (Some(from), Some(to)) if ranges.nonEmpty && ranges.forall(_.isDefined) =>
-        val sorted = values.map(_.flatMap(number(_, f.key.dataType)).sorted.toArray)
-        val removed = ranges.flatten.count { r =>
-          r.max < from || r.min > to || sorted.exists(none(_, r.min, r.max))
-        }
-        // Of a sample of the files nothing is counted.
-        if (table.exists(t => t.files == t.filesRead)) record.rowGroups = Some(removed -> groups.size)
-        removed > 0
-      // Strings, or footers without statistics: a short list may still be refused by dictionaries.
-      case _ => groups.nonEmpty && values.exists(_.size <= shortList)
-    }
-  }
-
-  /** Whether no value lies between the bounds. */
-  private def none(sorted: Array[Double], min: Double, max: Double): Boolean = {
-    val at = java.util.Arrays.binarySearch(sorted, min)
-    val first = if (at >= 0) at else -at - 1
-    first >= sorted.length || sorted(first) > max
+    a <- FilterKey.column(f.key)
+    s <- f.child.collectFirst { case s: FileSourceScanExec => s }
+    pushed <- new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
+  } yield {
+    record.rowGroups = pushed.rowGroups
+    pushed
   }
 
   // ---- row by row
@@ -259,33 +201,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
 
 private object FilterDecision {
 
-  /** A list this short is pushed even where ranges do not prune. */
-  val shortList = 16
-
   /** What became of a filter: what the scan does, and what is tested row by row; neither if it was declined. */
   final case class Outcome(pushed: Option[Pushed], row: Option[RowTest])
 
   final case class RowTest(kind: String, predicate: Expression)
-
-  final case class Pushed(kind: String, predicate: Expression, partition: Boolean) {
-    def into(s: FileSourceScanExec): FileSourceScanExec =
-      if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
-      else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
-  }
-
-  /** A key's value, as [[KeyFacts]] keeps it, as a literal of this type; None if the type cannot hold it. */
-  def literal(v: Any, t: DataType): Option[Literal] = (v, t) match {
-    case (l: Long, IntegerType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
-    case (l: Long, DateType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
-    case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
-    case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
-    case (other, _) => Some(Literal(other, t))
-  }
-
-  /** A key's value as a number, None if it is none. */
-  def number(v: Any, t: DataType): Option[Double] = (v, t) match {
-    case (l: Long, _) => Some(l.toDouble)
-    case (d: Decimal, _) => Some(d.toDouble)
-    case _ => None
-  }
 }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost._
-import org.apache.spark.sql.springbok.filter.KeyTrace
+import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report._
 import org.apache.spark.sql.springbok.stats.PlanStats
 
@@ -209,8 +209,8 @@ private[join] object JoinChooser {
   def record(j: Join, query: QueryRecord): JoinRecord = query.addJoin { (q, id) =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
       case Some((_, l, r, o, _, _, _, _)) =>
-        (l.map(KeyTrace.label), r.map(KeyTrace.label), o.map(KeyTrace.label))
-      case None => (Nil, Nil, j.condition.map(KeyTrace.label))
+        (l.map(FilterKey.label), r.map(FilterKey.label), o.map(FilterKey.label))
+      case None => (Nil, Nil, j.condition.map(FilterKey.label))
     }
     new JoinRecord(q, id, JoinRecord.typeName(j.joinType), left, right, other, j.hint)
   }

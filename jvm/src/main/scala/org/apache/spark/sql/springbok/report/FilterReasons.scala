@@ -23,7 +23,12 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   val keyType: String => Reason = declined.of1(
     "KEY_TYPE_UNSUPPORTED",
     "keys of type {type} get no filter",
-    "Keys of whole numbers, dates, timestamps, decimals and binary-collated strings do."
+    "All others that an equi-join may have do: numbers, dates, timestamps, strings, binary, and structs and arrays of these."
+  )
+  val keyExpression: String => Reason = declined.of1(
+    "KEY_EXPRESSION",
+    "the key {key} is not computed at a scan: it might raise an error there, is not deterministic, or is too large",
+    "A key that is a column, or a cast that loses nothing, always may. Arithmetic that raises on overflow (ANSI mode) may not."
   )
   val noSource: Reason = declined.fixed(
     "NO_EXCHANGE",

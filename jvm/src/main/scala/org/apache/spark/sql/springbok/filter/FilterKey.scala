@@ -1,0 +1,85 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
+import org.apache.spark.sql.types._
+
+/**
+ * Keys of runtime filters as expressions over the columns of an operator.
+ *
+ * A key may be computed at a scan only if computing it there, for rows that the query would perhaps have dropped before,
+ * shows nowhere: it is deterministic and cannot raise an error, in ANSI mode neither.
+ */
+object FilterKey {
+
+  /** The key that filters compare: the join key itself, or its hash where its type does not compare by value. */
+  def of(key: Expression): Option[Expression] =
+    if (KeyType.supported(key.dataType)) Some(key)
+    else if (KeyType.hashable(key.dataType)) Some(hashed(key))
+    else None
+
+  /** The column that a key is: a column or a widening cast of one. Such expressions keep order. */
+  def column(key: Expression): Option[Attribute] = key match {
+    case a: Attribute => Some(a)
+    case Cast(a: Attribute, to: IntegralType, _, _) if widens(a, to) => Some(a)
+    case _ => None
+  }
+
+  /** The column that stands for a key at a scan; of several the first. */
+  def anchor(key: Expression): Attribute = key.references.minBy(_.exprId.id)
+
+  /** The column whose values a key's values come from, one by one, None if it is made of several. */
+  def only(key: Expression): Option[Attribute] = Option.when(key.references.size == 1)(anchor(key))
+
+  /** The key as people write it: `o_custkey`, without the table that it came by. */
+  def label(key: Expression): String = {
+    val plain = key match {
+      case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
+      case other => other
+    }
+    plain.transformUp {
+      case a: AttributeReference => a.withQualifier(Nil)
+      case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
+      case CollationKey(inner) => inner
+    }.sql
+  }
+
+  /** Whether evaluating it early changes nothing but time. */
+  def admissible(key: Expression): Boolean =
+    key.references.nonEmpty && key.deterministic && !key.exists(!harmless(_)) && key.collect { case e =>
+      e
+    }.size <= most
+
+  /** Larger expressions cost more than the test that they are for. */
+  private val most = 24
+
+  private def harmless(e: Expression): Boolean = e match {
+    case _: Attribute | _: Literal | _: BoundReference | _: IsNull | _: IsNotNull | _: Coalesce | _: If |
+        _: CaseWhen | _: KnownFloatingPointNormalized | _: NormalizeNaNAndZero | _: KnownNotNull |
+        _: CollationKey | _: Upper | _: Lower | _: StringTrim | _: StringTrimLeft | _: StringTrimRight |
+        _: Substring | _: Length | _: Year | _: Quarter | _: Month | _: DayOfMonth | _: GetStructField |
+        _: CreateNamedStruct | _: XxHash64 | _: EqualTo | _: EqualNullSafe | _: Not | _: And | _: Or =>
+      true
+    case c: Concat => c.dataType.isInstanceOf[StringType]
+    case c: Cast => c.evalMode != EvalMode.ANSI || Cast.canUpCast(c.child.dataType, c.dataType)
+    case b: BinaryArithmetic =>
+      b.evalMode != EvalMode.ANSI && (b match {
+        case _: Add | _: Subtract | _: Multiply => b.dataType.isInstanceOf[IntegralType]
+        case _ => false
+      })
+    // What reads a CHAR column: it pads.
+    case s: StaticInvoke =>
+      s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding"
+    case _ => false
+  }
+
+  private def hashed(key: Expression): Expression =
+    If(IsNull(key), Literal(null, LongType), XxHash64(Seq(key), 42L))
+
+  private def widens(a: Attribute, to: IntegralType): Boolean = a.dataType match {
+    case from: IntegralType => from.defaultSize <= to.defaultSize
+    case _ => false
+  }
+}

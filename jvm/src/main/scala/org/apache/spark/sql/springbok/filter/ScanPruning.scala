@@ -1,0 +1,154 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
+import org.apache.spark.sql.springbok.stats.ParquetFooters
+import org.apache.spark.sql.types._
+
+/**
+ * A filter as a predicate on a column of a scan of files, which skips partitions, files, row groups and pages by it.
+ *
+ * @param kind
+ *   `in` (every key), `ranges` (several ranges that hold all keys) or `minmax`
+ * @param rowGroups
+ *   (removed, all) by the footers, where all of them were read
+ */
+final private case class Pushed(
+    kind: String,
+    predicate: Expression,
+    partition: Boolean,
+    rowGroups: Option[(Int, Int)]
+) {
+  def into(s: FileSourceScanExec): FileSourceScanExec =
+    if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
+    else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
+}
+
+/**
+ * What a scan of files can skip by the keys of a build side.
+ *
+ * Parquet's filters take lists up to `spark.sql.parquet.pushdown.inFilterThreshold` value by value and a longer one as one
+ * range, so a longer list is pushed as several ranges, split at its widest gaps.
+ */
+final private class ScanPruning(
+    scan: FileSourceScanExec,
+    column: Attribute,
+    keyType: DataType,
+    conf: SQLConf
+) {
+  import ScanPruning._
+  private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
+  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+
+  /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
+  def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
+    val values = Option(k.values).map(_.toArray.toSeq).filter(v => v.size <= inLimit && types("IN"))
+    if (scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name)))
+      for ((kind, predicate) <- exact(values).orElse(bounded(k)))
+        yield Pushed(kind, predicate, partition = true, None)
+    else
+      for {
+        (kind, predicate, spans) <- data(k, values)
+        pruned = prunes(spans)
+        if always || pruned.fold(spans.isEmpty && values.exists(_.size <= shortList))(_._1 > 0)
+      } yield Pushed(kind, predicate, partition = false, pruned.filter(_ => counted).map(p => (p._1, p._2)))
+  }
+
+  private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[Span])] = {
+    val short = values.filter(_.size <= conf.parquetFilterPushDownInFilterThreshold)
+    val split = values.flatMap(spansOf).filter(_.size > 1)
+    if (short.isDefined)
+      exact(values).map { case (kind, p) => (kind, p, short.get.flatMap(v => span(v, v))) }
+    else if (split.isDefined)
+      for (s <- split; p <- s.flatMap(x => between(x.low, x.high)).reduceOption(Or(_, _)))
+        yield ("ranges", p, s)
+    else
+      for ((kind, p) <- bounded(k); (low, high) <- k.range) yield (kind, p, span(low, high).toSeq)
+  }
+
+  /** Every key that the column can hold; one that it cannot is none of its values. */
+  private def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
+    val fitting = vs.flatMap(literal(_, column.dataType))
+    val predicate =
+      if (fitting.isEmpty) Literal.FalseLiteral
+      else if (fitting.size <= shortList) In(column, fitting)
+      else InSet(column, fitting.map(_.value).toSet)
+    "in" -> predicate
+  }
+
+  private def bounded(k: KeyFacts): Option[(String, Expression)] =
+    for ((low, high) <- k.range if types("MINMAX"); p <- between(low, high)) yield "minmax" -> p
+
+  /** A bound outside of the column's type bounds nothing. */
+  private def between(low: Any, high: Any): Option[Expression] = {
+    val from: Option[Expression] = literal(low, column.dataType).map(GreaterThanOrEqual(column, _))
+    val to: Option[Expression] = literal(high, column.dataType).map(LessThanOrEqual(column, _))
+    (from ++ to).reduceOption(And(_, _))
+  }
+
+  private def span(low: Any, high: Any): Option[Span] =
+    for (from <- number(low, keyType); to <- number(high, keyType)) yield Span(low, high, from, to)
+
+  /** The keys in at most so many ranges, split at the widest gaps; None if they are no numbers. */
+  private def spansOf(values: Seq[Any]): Option[Seq[Span]] = {
+    // In the keys' own order: as floating point numbers neighbours may be one.
+    val ordered =
+      values.sorted(TypeUtils.getInterpretedOrdering(if (KeyType.isLong(keyType)) LongType else keyType))
+    val sorted = ordered.flatMap(v => span(v, v))
+    Option.when(sorted.nonEmpty && sorted.size == values.size) {
+      val gaps = sorted.indices.drop(1).sortBy(i => sorted(i - 1).to - sorted(i).from).take(maxRanges - 1)
+      val starts = (0 +: gaps.sorted) :+ sorted.size
+      starts.zip(starts.tail).map { case (i, j) =>
+        Span(sorted(i).low, sorted(j - 1).high, sorted(i).from, sorted(j - 1).to)
+      }
+    }
+  }
+
+  private lazy val footers = ParquetFooters.read(scan.relation)
+
+  /** Of a sample of the files nothing is counted. */
+  private def counted: Boolean = footers.exists(t => t.files == t.filesRead)
+
+  /**
+   * How many row groups hold none of the keys, of how many; None if the footers, or the keys, cannot tell: then a short
+   * list may still be refused by dictionaries.
+   */
+  private def prunes(spans: Seq[Span]): Option[(Int, Int)] = {
+    val ranges = footers.toSeq.flatMap(_.groups).map(_.ranges.get(column.name))
+    Option.when(spans.nonEmpty && ranges.nonEmpty && ranges.forall(_.isDefined)) {
+      val removed = ranges.flatten.count(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
+      (removed, ranges.size)
+    }
+  }
+}
+
+private object ScanPruning {
+
+  /** A list this short is pushed even where ranges do not prune. */
+  val shortList = 16
+
+  /** Each row group and page is compared with every range. */
+  val maxRanges = 16
+
+  /** A range of keys, as they are and as numbers. */
+  final case class Span(low: Any, high: Any, from: Double, to: Double)
+
+  /** A key's value, as [[KeyFacts]] keeps it, as a literal of this type; None if the type cannot hold it. */
+  def literal(v: Any, t: DataType): Option[Literal] = (v, t) match {
+    case (l: Long, IntegerType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, DateType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
+    case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
+    case (other, _) => Some(Literal(other, t))
+  }
+
+  /** A key's value as a number, None if it is none. */
+  def number(v: Any, t: DataType): Option[Double] = (v, t) match {
+    case (l: Long, _) => Some(l.toDouble)
+    case (d: Decimal, _) => Some(d.toDouble)
+    case _ => None
+  }
+}
