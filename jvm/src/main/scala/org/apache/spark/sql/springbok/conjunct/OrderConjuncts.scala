@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.ConjunctCost
-import org.apache.spark.sql.springbok.filter.KeyTrace
+import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report.{ConjunctEntry, ConjunctRecord, QueryRecord}
 import org.apache.spark.sql.springbok.stats.{ColumnStats, PlanStats, Selectivity}
 
@@ -125,7 +125,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
 
     def entries(conditions: Seq[Expression]): Seq[ConjunctEntry] = order.map { i =>
       val c = conjuncts(i)
-      ConjunctEntry(KeyTrace.label(conditions(i)), c.cost, c.selectivity, c.mayRaise)
+      ConjunctEntry(FilterKey.label(conditions(i)), c.cost, c.selectivity, c.mayRaise)
     }
   }
 }

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
@@ -39,11 +41,13 @@ object FilterKey {
       case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
       case other => other
     }
-    plain.transformUp {
+    val shown = plain.transformUp {
       case a: AttributeReference => a.withQualifier(Nil)
       case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
       case CollationKey(inner) => inner
-    }.sql
+    }
+    // Some expressions have no SQL and say so by an exception.
+    Try(shown.sql).getOrElse(shown.prettyName)
   }
 
   /** Whether evaluating it early changes nothing but time. */

@@ -97,8 +97,12 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       val (bs, ps) = (stats(buildKey, b), stats(probeKey, p))
       val known = bs.exists(_.ndv.isDefined) || ps.exists(_.ndv.isDefined)
       // Without distinct values: the part of the build side's table that is left.
+      // A small list of sparse keys may be the whole of a dimension or a few of many: nothing is known.
+      val list = (for (x <- bs; y <- ps; n <- x.ndv; m <- y.ndv) yield !x.tight && !y.tight && n * 100 < m)
+        .getOrElse(false)
       val domain =
-        if (known) Some(this.stats.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
+        if (list) None
+        else if (known) Some(this.stats.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
         else bs.map(_.tableRows)
       val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))
       domain.map(n => Kept(math.min(1.0, distinct / math.max(1.0, n)), domain))

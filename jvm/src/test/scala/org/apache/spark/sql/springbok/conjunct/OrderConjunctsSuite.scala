@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
-import org.apache.spark.sql.springbok.filter.KeyTrace
+import org.apache.spark.sql.springbok.filter.FilterKey
 import org.scalatest.Assertion
 
 class OrderConjunctsSuite extends SpringbokTest {
@@ -28,7 +28,7 @@ class OrderConjunctsSuite extends SpringbokTest {
   private def split(condition: Expression): Seq[String] = OrderConjuncts
     .conjuncts(condition)
     .filterNot(_.isInstanceOf[IsNotNull])
-    .map(KeyTrace.label)
+    .map(FilterKey.label)
 
   /** The conjuncts of the query's only filter, after the check that answers are equal. */
   private def filter(where: String, columns: String = "*"): Seq[String] = {
