@@ -148,13 +148,4 @@ class JoinStrategySuite extends SpringbokTest {
       assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec], executed(df))
     }
   }
-
-  test("EXISTS under OR: an existence join has no SQL name and must not fail the query") {
-    val df = same(
-      "SELECT count(*) FROM big b WHERE EXISTS (SELECT 1 FROM small s WHERE s.k = b.k) " +
-        "OR EXISTS (SELECT 1 FROM half h WHERE h.k = b.k AND h.t LIKE '%7')"
-    )
-    assert(record(df).joins.map(_.joinType) == Seq("EXISTENCE", "EXISTENCE"))
-    assert(record(df).failures.isEmpty)
-  }
 }
