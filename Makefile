@@ -7,6 +7,7 @@ LAYOUT ?= plain
 ARMS ?= S,B
 # Further options of `python -m benchmarks run`, for example MORE='--keep --memory 8g'.
 MORE ?=
+SEEDS ?= 1-100
 PYTHON ?= python3
 BIN := .venv/bin
 BENCHMARKS := $(BIN)/python -m benchmarks
@@ -16,7 +17,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: demo test test-scala test-python lint format docs build bench bench-check bench-scale bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs build bench bench-check bench-scale bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -56,6 +57,15 @@ bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables
 
 bench-page: $(VENV)  ## benchmarks/results/README.md and its plots, from the figures beside it
 	$(BENCHMARKS) page
+
+audit: $(VENV)  ## known vulnerabilities of the pinned packages, if the advisory database can be reached
+	$(BIN)/python tools/audit.py
+
+fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckDB: make fuzz SEEDS=1-100
+	cd tests && ../$(BIN)/python -m fuzz --seeds $(SEEDS)
+
+spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
+	$(BIN)/python tools/spark_suites.py $(SUITES)
 
 wheel: $(VENV)  ## a wheel with its jar, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .

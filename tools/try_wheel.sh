@@ -7,6 +7,8 @@ tries=$(mktemp -d)
 trap 'rm -rf "$tries"' EXIT
 cd "$tries"
 test "$("$python" -m zipfile -l "$wheel" | grep -c "\.jar ")" = 1 || { echo "the wheel must hold exactly one jar"; exit 1; }
+other=$("$python" -m zipfile -l "$wheel" | awk 'NR > 1 {print $1}' | grep -v -E '^springbok/|^springbok-[0-9.]+\.dist-info/' || true)
+test -z "$other" || { echo "the wheel must hold nothing but springbok: $other"; exit 1; }
 "$python" -m venv env
 env/bin/pip install -q --disable-pip-version-check "$wheel"
 cat >job.py <<'PY'

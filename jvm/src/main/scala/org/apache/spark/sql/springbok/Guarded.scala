@@ -25,6 +25,13 @@ object Guarded extends Logging {
   /** In Springbok's own tests a failure that was not injected fails the query. */
   private val strict = java.lang.Boolean.getBoolean("springbok.testing")
 
+  /** Where it happened, without what its message quotes: that may be data. */
+  private def withoutMessage(e: Throwable): Throwable = {
+    val bare = new RuntimeException(e.getClass.getName)
+    bare.setStackTrace(e.getStackTrace)
+    bare
+  }
+
   /**
    * `body`, or `original` where it fails.
    *
@@ -43,7 +50,11 @@ object Guarded extends Logging {
       case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
           if !strict || e.isInstanceOf[Injected] =>
         if (logged.add(rule + e.getClass.getName)) {
-          logWarning(s"$rule failed; the plan goes on without it, and this is logged once.", e)
+          logWarning(
+            s"$rule failed with ${e.getClass.getName}; the plan goes on without it, and this is logged once.",
+            withoutMessage(e)
+          )
+          logDebug(s"$rule failed", e)
         }
         record.foreach(_.failed(rule, e))
         original

@@ -21,6 +21,8 @@ abstract class SpringbokTest
   protected var spark: SparkSession = _
   protected val folder: Path = Files.createTempDirectory("springbok")
 
+  protected def master: String = "local[2]"
+
   /** Test tables are small: no filter would be worth waiting for. */
   protected def sessionConf: Map[String, String] = Map(SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "0")
 
@@ -30,7 +32,7 @@ abstract class SpringbokTest
     SparkSession.clearDefaultSession()
     val builder = SparkSession
       .builder()
-      .master("local[2]")
+      .master(master)
       .config("spark.sql.extensions", classOf[SpringbokExtensions].getName)
       .config("spark.sql.extendedExplainProviders", classOf[report.SpringbokExplain].getName)
       .config("spark.ui.enabled", "false")

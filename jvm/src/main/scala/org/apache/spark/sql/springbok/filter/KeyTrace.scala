@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution._
@@ -165,13 +166,14 @@ object KeyTrace {
   def deterministic(plan: SparkPlan): Boolean = {
     val known = plan match {
       case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec | _: FilterExec | _: ProjectExec |
-          _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: WindowExec |
-          _: ExpandExec | _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec |
-          _: InputAdapter | _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec |
-          _: BatchScanExec | _: WindowGroupLimitExec | _: AdaptiveSparkPlanExec |
-          _: TableCacheQueryStageExec | _: InMemoryTableScanExec | _: AppliedRuntimeFilterExec |
-          _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
+          _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: ExpandExec |
+          _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
+          _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
+          _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
+          _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
         true
+      case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
+      case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
       case _ => false
     }
     val inner = plan match {
@@ -184,4 +186,22 @@ object KeyTrace {
     }
     known && plan.expressions.forall(_.deterministic) && inner.forall(deterministic)
   }
+
+  /**
+   * Whether a window's functions give rows that tie in its order the same values, whichever comes first: `rank` and
+   * aggregates over a range do, `row_number` and `lag` do not.
+   */
+  private def sameInAnyOrder(e: Expression): Boolean =
+    e.collect { case w: WindowExpression => w }.forall { w =>
+      w.windowFunction match {
+        case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
+        case _: AggregateExpression =>
+          w.windowSpec.frameSpecification match {
+            case SpecifiedWindowFrame(RangeFrame, _, _) => true
+            case SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing) => true
+            case _ => false
+          }
+        case _ => false
+      }
+    }
 }

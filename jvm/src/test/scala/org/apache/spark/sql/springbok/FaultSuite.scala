@@ -1,0 +1,93 @@
+package org.apache.spark.sql.springbok
+
+import java.nio.file.{Files, Path}
+import java.util.concurrent.atomic.AtomicInteger
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.internal.SQLConf
+
+/** Tasks that fail and shuffle files that vanish, at a known place of the query: the answer stays right. */
+class FaultSuite extends SpringbokTest {
+  override protected def master: String = "local[2,4]"
+  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
+    "spark.local.dir" -> folder.resolve("local").toString,
+    "spark.stage.maxConsecutiveAttempts" -> "4",
+    SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key -> "-1"
+  )
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("fact", "SELECT id AS v, id % 1000 AS k FROM range(0, 40000, 1, 4)")
+    table("mid", "SELECT id AS k, id % 50 AS g FROM range(1000)")
+    spark.udf.register("fault", (value: Long, action: String) => FaultSuite.fault(value, action)): Unit
+  }
+
+  private def query(build: String, probe: String, strategy: String): String =
+    s"""SELECT /*+ $strategy(m) */ f.k, count(*), sum(f.v)
+       |FROM (SELECT k, v FROM fact WHERE fault(v, '$probe')) f JOIN (SELECT k FROM mid WHERE g = 7 AND fault(k, '$build')) m
+       |ON f.k = m.k GROUP BY f.k""".stripMargin
+
+  private def answer: Seq[String] = off(sorted(spark.sql(query("none", "none", "MERGE")).collect()))
+
+  test("a build side that picks among ties gives no filter: computed again, it may pick others") {
+    def build(function: String) =
+      s"""SELECT /*+ MERGE(m) */ f.k, count(*) FROM fact f
+         |RIGHT JOIN (SELECT k FROM (SELECT k, $function AS n FROM mid) WHERE n < 3) m ON f.k = m.k GROUP BY f.k""".stripMargin
+    val picked = spark.sql(build("row_number() OVER (PARTITION BY g ORDER BY g % 2)"))
+    picked.collect(): Unit
+    assert(
+      used(picked).isEmpty && declined(picked).contains("BUILD_SIDE_INDETERMINATE"),
+      record(picked).filters.map(_.outcome)
+    )
+    for (
+      function <- Seq("rank() OVER (PARTITION BY g ORDER BY k)", "min(k) OVER (PARTITION BY g ORDER BY k)")
+    )
+      assert(!declined(same(build(function))).contains("BUILD_SIDE_INDETERMINATE"))
+  }
+
+  for (
+    strategy <- Seq("MERGE", "SHUFFLE_HASH", "BROADCAST");
+    (build, probe) <- Seq("throw" -> "none", "none" -> "throw", "throw" -> "throw", "none" -> "delete")
+  )
+    test(s"$strategy: the build side meets $build, the probe side $probe") {
+      val expected = answer
+      FaultSuite.arm(folder)
+      val df = spark.sql(query(build, probe, strategy))
+      assert(sorted(df.collect()) == expected)
+      assert(used(df).nonEmpty || strategy == "BROADCAST", record(df).filters.map(_.outcome))
+      assert(build == "none" && probe == "none" || FaultSuite.met.get > 0)
+    }
+}
+
+/** Faults: the first task that evaluates one meets it, later ones do not. */
+object FaultSuite {
+  @volatile private var local: Path = _
+  @volatile private var left: Set[String] = Set.empty
+  val met = new AtomicInteger()
+
+  def arm(folder: Path): Unit = synchronized {
+    local = folder.resolve("local")
+    left = Set("throw", "delete")
+    met.set(0)
+  }
+
+  def fault(value: Long, action: String): Boolean = {
+    if (action != "none" && value % 100 == 57 && take(action)) action match {
+      case "throw" => throw new IllegalStateException(s"injected into stage ${TaskContext.get().stageId()}")
+      case "delete" =>
+        val files = Files.walk(local)
+        try files.filter(f => f.getFileName.toString.startsWith("shuffle_")).forEach(f => Files.delete(f))
+        finally files.close()
+    }
+    true
+  }
+
+  /** Once for each stage that meets it. */
+  private def take(action: String): Boolean = synchronized {
+    val key = s"$action ${TaskContext.get().stageId()}"
+    val first = left(action) && !left(key)
+    left = left + key
+    if (first) met.incrementAndGet(): Unit
+    first
+  }
+}

@@ -1,0 +1,171 @@
+"""`python -m fuzz --seeds 1-50`: random queries; a difference prints its seed and a query made small."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from fuzz import engine
+from fuzz.data import tables
+from fuzz.engine import ON, Failed, Settings, TooLong
+from fuzz.queries import Generator, Query
+from fuzz.tree import minimize
+
+OFF: Settings = {ON: "false"} | engine.INTERPRETED
+
+
+@dataclass
+class Tally:
+    """What was run, and what differed."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+
+class Fuzzer:
+    """Runs seeds in one session."""
+
+    def __init__(self, spark: SparkSession, folder: Path, queries: int, runs: int, out: Any = sys.stdout) -> None:
+        self.spark, self.folder, self.queries, self.runs, self.out = spark, folder, queries, runs, out
+        self.tally = Tally()
+
+    def seed(self, seed: int, only: int | None = None) -> None:
+        """All queries of a seed, or one of them."""
+        r = random.Random(seed)
+        data = tables(r)
+        where = self.folder / f"seed{seed}"
+        try:
+            engine.load(self.spark, data, where, r)
+            duck = engine.duck(data)
+            for n in range(self.queries):
+                # Each query has its own numbers: one can be run alone.
+                own = random.Random(seed * 1000 + n)
+                query = Generator(own, data).query()
+                if only is None or only == n:
+                    self.one(f"seed {seed} query {n}", query, own, duck)
+            duck.close()
+        finally:
+            engine.unload(self.spark, data)
+            shutil.rmtree(where, ignore_errors=True)
+        self.tally.counts["seeds"] += 1
+
+    def one(self, name: str, query: Query, r: random.Random, duck: Any) -> None:
+        counts = self.tally.counts
+        sql = query.sql()
+        common: Settings = {"spark.sql.ansi.enabled": "false"} if r.random() < 0.7 else {}
+        expected = self.answer(sql, OFF | common)
+        counts["queries"] += 1
+        if counts["queries"] % 50 == 0:
+            print(f"{name}: {dict(counts)}", file=self.out, flush=True)
+        if isinstance(expected, TooLong):
+            counts["too long"] += 1
+            return
+        if isinstance(expected, Failed):
+            counts["failed without"] += 1
+            if "PARSE" in str(expected) or "RESOLVED" in str(expected) or "DATATYPE" in str(expected):
+                counts["invalid"] += 1
+                self.say(f"{name} is invalid: {str(expected)[:300]}\n  {sql}", "invalid")
+            return
+        counts["nonempty"] += bool(expected)
+        if query.duck:
+            self.against_duck(name, sql, expected, duck)
+        if r.random() < 0.1:
+            self.check(name, query, OFF | common | {"spark.sql.adaptive.enabled": "false"}, common, expected, "off")
+        for _ in range(self.runs):
+            self.check(name, query, common | engine.random_settings(r), common, expected, "on")
+
+    def check(
+        self, name: str, query: Query, settings: Settings, common: Settings, expected: Counter[Any], kind: str
+    ) -> None:
+        got = self.answer(query.sql(), settings)
+        self.tally.counts[kind] += 1
+        if got == expected or isinstance(got, TooLong):
+            self.tally.counts["too long"] += isinstance(got, TooLong)
+            return
+        for key in [k for k in settings if k != ON and k not in common]:
+            fewer = {k: v for k, v in settings.items() if k != key}
+            again = self.answer(query.sql(), fewer)
+            if again != expected and not isinstance(again, TooLong):
+                settings = fewer
+
+        def differs(sql: str) -> bool:
+            a, b = self.answer(sql, OFF | common), self.answer(sql, settings)
+            return isinstance(a, Counter) and not isinstance(b, TooLong) and a != b
+
+        stable = differs(query.sql())
+        small = minimize(query.tree, differs) if stable else query.sql()
+        a, b = self.answer(small, OFF | common), self.answer(small, settings)
+        note = "" if stable else " (not every time)"
+        lines = [f"DIFFERENCE {name} {kind}{note}", f"  {small}", f"  settings {settings | common}"]
+        if isinstance(a, Counter) and isinstance(b, Counter):
+            lines.append(f"  missing {list((a - b).items())[:5]} more {list((b - a).items())[:5]}")
+        else:
+            lines.append(f"  {str(got)[:3000]}" if isinstance(got, Failed) else f"  {str(b)[:3000]}")
+        self.tally.differences.append("\n".join(lines))
+        self.say("\n".join(lines), "difference")
+
+    def against_duck(self, name: str, sql: str, expected: Counter[Any], duck: Any) -> None:
+        try:
+            got = Counter(engine.normal(row) for row in duck.execute(sql).fetchall())
+        except Exception as e:
+            self.tally.counts["DuckDB refuses"] += 1
+            self.say(f"{name} DuckDB: {str(e)[:200]}", "refused")
+            return
+        self.tally.counts["DuckDB"] += 1
+        if got != expected:
+            self.tally.counts["DuckDB differs"] += 1
+            self.say(
+                f"{name} DuckDB differs\n  {sql}\n  missing {list((expected - got).items())[:4]} "
+                f"more {list((got - expected).items())[:4]}",
+                "duck",
+            )
+
+    def answer(self, sql: str, settings: Settings) -> Counter[Any] | Failed | TooLong:
+        self.tally.counts["runs"] += 1
+        try:
+            return engine.rows(self.spark, sql, settings)
+        except (Failed, TooLong) as e:
+            return e
+
+    def say(self, text: str, kind: str) -> None:
+        self.tally.counts[f"said {kind}"] += 1
+        if kind == "difference" or self.tally.counts[f"said {kind}"] <= 40:
+            print(text, file=self.out, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--seeds", default="1-3", help="a seed, or the first and the last one: 1-50")
+    parser.add_argument("--queries", type=int, default=50, help="queries of a seed")
+    parser.add_argument("--query", type=int, help="only this query of each seed")
+    parser.add_argument("--runs", type=int, default=3, help="runs of a query with Springbok")
+    parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
+    args = parser.parse_args()
+    first, _, last = args.seeds.partition("-")
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        spark = engine.session(Path(folder) / "warehouse")
+        fuzzer = Fuzzer(spark, Path(folder), args.queries, args.runs)
+        for seed in range(int(first), int(last or first) + 1):
+            if (time.monotonic() - start) / 60 > args.minutes:
+                break
+            fuzzer.seed(seed, args.query)
+            minutes = (time.monotonic() - start) / 60
+            print(f"seed {seed}: {minutes:.1f} min {dict(fuzzer.tally.counts)}", flush=True)
+        spark.stop()
+    print(f"{len(fuzzer.tally.differences)} differences")
+    return 1 if fuzzer.tally.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+"""Runs queries: Spark with Springbok on and off, under random settings, and DuckDB."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import math
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import springbok
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import expr
+
+from fuzz.data import Table, write
+
+ON = "spark.springbok.enabled"
+Settings = dict[str, str]
+# Tables are small: compiling takes longer than interpreting.
+INTERPRETED: Settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+def session(warehouse: Path) -> SparkSession:
+    """A session made for many small queries."""
+    builder = springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0)
+    spark = (
+        builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "2g")
+        .config(
+            "spark.driver.extraJavaOptions", "-Dspringbok.testing=true -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
+        )
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(warehouse))
+        .config("spark.sql.files.openCostInBytes", "1")
+        .config("spark.sql.ui.explainMode", "simple")
+        .config("spark.sql.codegen.cache.maxEntries", "1000")
+        .config("spark.sql.parquet.datetimeRebaseModeInRead", "CORRECTED")
+        .config("spark.sql.crossJoin.enabled", "true")
+        .config("spark.ui.showConsoleProgress", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Random) -> None:
+    """Makes the tables known under their names, each stored its own way."""
+    for t in tables:
+        path = write(t, folder, r)
+        # Char columns are strings in a view; a collation is a cast.
+        typed = [f"CAST({n} AS {c.sql}) AS {n}" if c.family == "coll" else n for n, c in t.columns]
+        # Not `parquet.`path``: it would read the schema again in every query.
+        raw = spark.read.parquet(str(path)).selectExpr(*typed)
+        match t.storage:
+            case "files":
+                raw.createOrReplaceTempView(t.name)
+            case "view":
+                raw.where("c0 % 2 = 0").union(raw.where("c0 % 2 <> 0 OR c0 IS NULL")).createOrReplaceTempView(t.name)
+            case "cached":
+                raw.createOrReplaceTempView(t.name)
+                spark.sql(f"CACHE TABLE {t.name}")
+            case _:
+                layout = {
+                    "partitioned": f"USING parquet PARTITIONED BY ({r.choice(['c0', 'c1', 'c2'])})",
+                    "bucketed": "USING parquet CLUSTERED BY (c0) INTO 3 BUCKETS",
+                    "orc": "USING orc",
+                    "analyzed": "USING parquet",
+                }[t.storage]
+                spark.sql(f"CREATE TABLE {t.name} ({t.sql_columns()}) {layout}")
+                data = raw
+                if t.storage == "partitioned":
+                    # A partition a value, but not hundreds of them.
+                    key = layout.split("(")[1][:-1]
+                    few = f"pmod(hash({key}), 6)"
+                    value = f"concat('k', {few})" if key == "c2" else few
+                    data = raw.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
+                    t.arrow = None
+                data.createOrReplaceTempView("written")
+                names = ", ".join(n for n, _ in t.columns)
+                spark.sql(f"INSERT INTO {t.name} ({names}) SELECT {names} FROM written")
+                if t.storage == "analyzed":
+                    spark.sql(f"ANALYZE TABLE {t.name} COMPUTE STATISTICS FOR COLUMNS c0, c1, c2")
+        if t.arrow is None:
+            t.arrow = spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}").toArrow()
+
+
+def unload(spark: SparkSession, tables: list[Table]) -> None:
+    for t in tables:
+        if t.storage == "cached":
+            spark.sql(f"UNCACHE TABLE IF EXISTS {t.name}")
+        kind = "VIEW" if t.storage in ("files", "view", "cached") else "TABLE"
+        spark.sql(f"DROP {kind} IF EXISTS {t.name}")
+
+
+def duck(tables: list[Table]) -> duckdb.DuckDBPyConnection:
+    """DuckDB with the same tables."""
+    c = duckdb.connect(config={"threads": 1})
+    c.execute("SET TimeZone = 'UTC'")
+    for t in tables:
+        c.register(t.name, t.arrow)
+    return c
+
+
+@contextlib.contextmanager
+def setting(spark: SparkSession, settings: Settings) -> Iterator[None]:
+    """Settings for the time of a block."""
+    before = {k: spark.conf.get(k, None) for k in settings}
+    for k, v in settings.items():
+        spark.conf.set(k, v)
+    try:
+        yield
+    finally:
+        for k, old in before.items():
+            if old is None:
+                spark.conf.unset(k)
+            else:
+                spark.conf.set(k, old)
+
+
+class TooLong(Exception):
+    """The query was cancelled."""
+
+
+class Failed(Exception):
+    """The query failed."""
+
+
+def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20) -> Counter[Any]:
+    """The answer, in no order.
+
+    Raises:
+        TooLong: after `seconds`.
+        Failed: with the first line of the error.
+    """
+    timer = threading.Timer(seconds, spark.sparkContext.cancelAllJobs)
+    timer.start()
+    try:
+        with setting(spark, settings):
+            return Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
+    except Exception as e:
+        if not timer.is_alive():
+            raise TooLong from e
+        text = str(e)
+        raise Failed(text if "springbok" in text else text.strip().split("\n")[0][:500]) from e
+    finally:
+        timer.cancel()
+
+
+def normal(v: Any) -> Any:
+    """A value such that equal answers are equal: floats rounded, -0.0 as 0.0, NaN equal to itself."""
+    match v:
+        case tuple() | list():
+            return tuple(normal(x) for x in v)
+        case dict():
+            return tuple(normal(x) for x in v.values())
+        case bool():
+            return v
+        case float():
+            return "NaN" if math.isnan(v) else v if math.isinf(v) else float(f"{v:.9g}") + 0.0
+        case Decimal():
+            return "NaN" if v.is_nan() else v.normalize() + 0
+        case bytearray():
+            return bytes(v)
+        case dt.datetime():
+            return v.replace(tzinfo=None)
+    return v
+
+
+def random_settings(r: random.Random) -> Settings:
+    """Settings under which no answer may change: Spark's that decide plans, and Springbok's."""
+    s: Settings = {
+        "spark.sql.autoBroadcastJoinThreshold": r.choice(["-1", "-1", "2000", "10485760"]),
+        "spark.springbok.join.broadcastBytesLimit": r.choice(["0", "4000", "268435456"]),
+        "spark.sql.codegen.wholeStage": r.choice(["true", "false", "false"]),
+        "spark.springbok.runtimeFilter.inLimit": r.choice(["0", "3", "30", "1024"]),
+        "spark.springbok.runtimeFilter.types": r.choice(["IN,MINMAX,BLOOM"] * 4 + ["BLOOM", "MINMAX", "IN"]),
+        "spark.springbok.runtimeFilter.bloom.minBytes": r.choice(["32", "4096"]),
+    }
+    if s["spark.sql.codegen.wholeStage"] == "false":
+        s |= INTERPRETED
+    if r.random() < 0.75:
+        s["spark.springbok.internal.forced"] = str(r.randrange(1000))
+    rare = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.springbok.runtimeFilter.mode": "LOCAL",
+        "spark.springbok.join.defaultMode": r.choice(["BROADCAST", "PARTITIONED"]),
+        "spark.sql.adaptive.coalescePartitions.enabled": "false",
+        "spark.sql.adaptive.localShuffleReader.enabled": "false",
+        "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
+        "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "100",
+        "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+        "spark.sql.parquet.enableVectorizedReader": "false",
+        "spark.sql.sources.bucketing.enabled": "false",
+        "spark.sql.exchange.reuse": "false",
+        "spark.sql.cbo.enabled": "true",
+        "spark.sql.cbo.joinReorder.enabled": "true",
+        "spark.sql.join.preferSortMergeJoin": "false",
+        "spark.springbok.stats.footers.enabled": "false",
+        "spark.springbok.runtimeFilter.maxBroadcastKeys": "10",
+        "spark.springbok.runtimeFilter.maxMergeBytes": "100",
+        "spark.sql.files.maxPartitionBytes": "2000",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "500",
+    }
+    for k, v in rare.items():
+        if r.random() < 0.12:
+            s[k] = v
+    if s.get("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"):
+        s["spark.sql.adaptive.skewJoin.skewedPartitionFactor"] = "1.1"
+    return s

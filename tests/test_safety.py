@@ -1,0 +1,49 @@
+"""What is shipped, what is logged, what is audited."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+
+import audit
+import springbok
+
+ROOT = Path(__file__).parent.parent
+OWN = re.compile(
+    r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF)?|"
+    r"springbok\.properties"
+)
+
+
+def test_the_jar_holds_springbok_and_nothing_else() -> None:
+    with zipfile.ZipFile(springbok.jar_path()) as jar:
+        names = jar.namelist()
+    assert [n for n in names if not OWN.fullmatch(n)] == []
+    assert "org/apache/spark/sql/springbok/SpringbokExtensions.class" in names
+    assert not [n for n in names if "Suite" in n]
+
+
+def test_logs_above_debug_hold_no_values_and_no_paths() -> None:
+    # All of them: what they may name is a rule, a class, a setting or a version.
+    texts = []
+    for source in (ROOT / "jvm" / "src" / "main").rglob("*.scala"):
+        texts += re.findall(r"log(?:Info|Warning|Error)\((.*?)\)$", source.read_text(), re.DOTALL | re.MULTILINE)
+    names = {n.rstrip(".") for t in texts for n in re.findall(r"\$\{?([\w.]+)", t)}
+    assert names <= {"rule", "e.getClass.getName", "key", "nearest"}, names
+    # A Throwable's message may quote a value: none is handed to the log as it is.
+    assert not [t for t in texts if re.search(r",\s*e\s*$", t)]
+
+
+def test_nothing_untrusted_is_deserialized() -> None:
+    for source in (ROOT / "python" / "springbok").rglob("*.py"):
+        assert not re.search(r"\b(pickle|marshal|shelve|yaml|eval|exec)\b[.(]", source.read_text()), source
+    for source in (ROOT / "jvm" / "src" / "main").rglob("*.scala"):
+        assert "ObjectInputStream" not in source.read_text(), source
+
+
+def test_an_advisory_fails_the_audit_and_a_missing_network_does_not() -> None:
+    report = '{"dependencies": [{"name": "x", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}]}'
+    assert audit.vulnerable(report) == ["x 1: PYSEC-1, fixed in 2"]
+    assert audit.vulnerable('{"dependencies": [{"name": "x", "skip_reason": "not found"}]}') == []
+    assert audit.pinned('dev = ["a==1.0", "b>=2", "c-d==3.1"]') == ["a==1.0", "c-d==3.1"]

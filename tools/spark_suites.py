@@ -1,0 +1,147 @@
+"""Run Spark's own test suites with Springbok loaded: `make spark-suites`.
+
+From Spark's published test jars, one suite a JVM. Tests that fail with Springbok are run without it as well, so that a
+failure that Spark has alone is not taken for one of Springbok's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import sbt
+
+ROOT = Path(__file__).resolve().parent.parent
+POM = ROOT / "tools" / "spark-suites" / "pom.xml"
+CLASSPATH = ROOT / ".cache" / "spark-suites.classpath"
+HOME = ROOT / ".cache" / "spark-home"
+RESULTS = ROOT / "docs" / "spark-suites.json"
+EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
+
+SQL = "org.apache.spark.sql."
+SUITES = [
+    "JoinSuite",
+    "execution.joins.OuterJoinSuite",
+    "execution.joins.InnerJoinSuite",
+    "execution.joins.ExistenceJoinSuite",
+    "execution.joins.BroadcastJoinSuite",
+    "execution.adaptive.AdaptiveQueryExecSuite",
+    "SubquerySuite",
+    "DynamicPartitionPruningV1SuiteAEOn",
+    "DynamicPartitionPruningV1SuiteAEOff",
+    "InjectRuntimeFilterSuite",
+    "sources.BucketedReadWithoutHiveSupportSuite",
+    "CTEInlineSuiteAEOn",
+    "CTEInlineSuiteAEOff",
+    "JoinHintSuite",
+    "DataFrameJoinSuite",
+    "CachedTableSuite",
+    "TPCDSQuerySuite",
+    "SQLQueryTestSuite",
+]
+# Of the suite of SQL files only those about joins and subqueries.
+SQL_FILES = ["join", "subquery", "cte", "exists", "except", "intersect", "union", "outer", "postgreSQL/join"]
+OPENS = [
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs",
+    "sun.security.action", "sun.util.calendar",
+]  # fmt: skip
+
+
+def classpath() -> str:
+    """Spark with its tests and their dependencies, fetched once by Maven."""
+    if not CLASSPATH.exists() or CLASSPATH.stat().st_mtime < POM.stat().st_mtime:
+        CLASSPATH.parent.mkdir(exist_ok=True)
+        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:build-classpath", f"-Dmdep.outputFile={CLASSPATH}"]
+        subprocess.run(command, check=True)
+    return CLASSPATH.read_text().strip()
+
+
+def home(jars: str) -> Path:
+    """A source tree as far as the suites look into it: the SQL files, out of the tests jar."""
+    resources = HOME / "sql" / "core" / "src" / "test" / "resources"
+    if not resources.exists():
+        jar = next(j for j in jars.split(":") if Path(j).name.startswith("spark-sql_") and j.endswith("-tests.jar"))
+        with zipfile.ZipFile(jar) as z:
+            z.extractall(resources, [n for n in z.namelist() if not n.endswith(".class")])
+    return HOME
+
+
+def run(suite: str, on: bool, springbok: Path, heap: str, only: list[str]) -> dict[str, str]:
+    """The tests of a suite: name to `passed`, `ignored` or the first line of the failure."""
+    jars = classpath()
+    spark_home = home(jars)
+    tests: list[str] = []
+    for t in only:
+        tests += ["-t", t]
+    if not only and suite == "SQLQueryTestSuite":
+        for f in SQL_FILES:
+            tests += ["-z", f]
+    settings = [f"-Dspark.sql.extensions={EXTENSION}", "-Dspringbok.testing=true"] if on else []
+    with tempfile.TemporaryDirectory(prefix="suite") as folder:
+        command = [
+            sbt.java(), f"-Xmx{heap}", "-Xss8m", "-XX:+UseSerialGC",
+            *[f"--add-opens=java.base/{p}=ALL-UNNAMED" for p in OPENS],
+            "-Dspark.testing=1", "-Dspark.ui.enabled=false", f"-Dspark.test.home={spark_home}",
+            "-Dio.netty.tryReflectionSetAccessible=true", f"-Djava.io.tmpdir={folder}", *settings,
+            "-cp", f"{springbok}:{jars}", "org.scalatest.tools.Runner",
+            "-R", next(j for j in jars.split(":") if "spark-sql_" in j and j.endswith("-tests.jar")),
+            "-s", SQL + suite, "-u", f"{folder}/xml", *tests,
+        ]  # fmt: skip
+        env_home = {"SPARK_HOME": str(spark_home), "SPARK_TESTING": "1"}
+        import os
+
+        log = ROOT / ".cache" / f"suite-{suite}-{'on' if on else 'off'}.log"
+        with log.open("w") as out:
+            subprocess.run(command, stdout=out, stderr=out, cwd=folder, env=os.environ | env_home, check=False)
+        found: dict[str, str] = {}
+        for xml in Path(folder).glob("xml/*.xml"):
+            for case in ElementTree.parse(xml).getroot().iter("testcase"):
+                bad = case.find("failure")
+                bad = case.find("error") if bad is None else bad
+                if bad is not None:
+                    found[case.get("name", "")] = (bad.get("message") or "failed").split("\n")[0][:200]
+                else:
+                    found[case.get("name", "")] = "ignored" if case.find("skipped") is not None else "passed"
+        return found
+
+
+def main() -> int:
+    """Runs the suites named, all by default; the figures go to docs/spark-suites.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", default=SUITES)
+    parser.add_argument("--heap", default="2g")
+    args = parser.parse_args()
+    jars = list((ROOT / "python" / "springbok" / "jars").glob("*.jar"))
+    if len(jars) != 1:
+        print("Build the jar first: make build.")
+        return 2
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    different = 0
+    for suite in args.suites:
+        start = time.monotonic()
+        on = run(suite, True, jars[0], args.heap, [])
+        failed = sorted(t for t, r in on.items() if r not in ("passed", "ignored"))
+        off = run(suite, False, jars[0], args.heap, failed) if failed else {}
+        both = [t for t in failed if off.get(t) != "passed"]
+        results[suite] = {
+            "tests": sum(r != "ignored" for r in on.values()),
+            "passed_on": sum(r == "passed" for r in on.values()),
+            "fail_without_too": both,
+            "fail_only_on": {t: on[t] for t in failed if t not in both},
+        }
+        different += len(failed) - len(both)
+        print(f"{suite}: {json.dumps(results[suite], indent=1)} {time.monotonic() - start:.0f} s", flush=True)
+        RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
