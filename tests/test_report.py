@@ -93,3 +93,15 @@ def test_conjuncts_that_changed_places(spark: SparkSession, tpch: Path) -> None:
     assert "p_size" in order[0].condition and order[0].selectivity is not None
     assert "LIKE" in order[1].condition and order[1].selectivity is None
     assert "filter:" in str(r) and "p_comment LIKE" in str(r)
+
+
+def test_the_join_order_and_why(spark: SparkSession, tpch: Path) -> None:
+    spark.conf.set("spark.springbok.reorder.enabled", "true")
+    try:
+        r = springbok.report(spark.sql(demo.query("q8")))
+    finally:
+        spark.conf.unset("spark.springbok.reorder.enabled")
+    (order,) = r.join_order
+    assert order.relations == 8 and order.before.startswith("part, lineitem")
+    assert order.reason.code in ("LOWER_COST", "SMALL_GAIN", "GUESSED_GAIN")
+    assert "Join order" in str(r) and order.reason.code in str(r)

@@ -141,6 +141,18 @@ class Conjuncts:
 
 
 @dataclass(frozen=True)
+class JoinOrder:
+    """An order of joins: the query's, the one put in its place or why not; costs are expected ms of one core."""
+
+    relations: int
+    before: str
+    reason: Reason
+    after: str | None = None
+    cost_before_ms: float | None = None
+    cost_after_ms: float | None = None
+
+
+@dataclass(frozen=True)
 class Report:
     """The strategy report of one query; `state` is planned, or executed if the DataFrame itself has run."""
 
@@ -152,6 +164,7 @@ class Report:
     tables: tuple[Table, ...]
     joins: tuple[Join, ...]
     filters: tuple[Filter, ...]
+    join_order: tuple[JoinOrder, ...]
     conjuncts: tuple[Conjuncts, ...]
     failures: tuple[dict[str, str], ...]
     settings: dict[str, str]
@@ -180,6 +193,7 @@ class Report:
             tables=tuple(_make(Table, t) for t in d["tables"]),
             joins=tuple(_make(Join, j) for j in d["joins"]),
             filters=tuple(_make(Filter, f) for f in d["filters"]),
+            join_order=tuple(_make(JoinOrder, o) for o in d["join_order"]),
             conjuncts=tuple(_make(Conjuncts, c) for c in d["conjuncts"]),
             failures=tuple(d["failures"]),
             settings=d["settings"],

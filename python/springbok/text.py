@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from springbok.report import Alternative, Conjuncts, Filter, Join, Report, Table
+    from springbok.report import Alternative, Conjuncts, Filter, Join, JoinOrder, Report, Table
 
 WIDTH = 100
 
@@ -89,6 +89,7 @@ def _lines(r: Report) -> Iterator[str]:
     yield from _section("Tables", (_table(t) for t in r.tables))
     yield from _section("Joins", (line for j in r.joins for line in _join(j)))
     yield from _section("Runtime filters", (line for f in r.filters for line in _filter(f)))
+    yield from _section("Join order", (line for o in r.join_order for line in _join_order(o)))
     yield from _section("Conjuncts put into another order", (line for c in r.conjuncts for line in _conjuncts(c)))
     for failure in r.failures:
         yield f"FAILED: {failure['rule']} with {failure['error']}; the plan went on without it"
@@ -130,6 +131,13 @@ def _filter(f: Filter) -> Iterator[str]:
         yield from _wrap(str(f.reason), 6)
     if text := effect(f):
         yield from _wrap(text, 6)
+
+
+def _join_order(o: JoinOrder) -> Iterator[str]:
+    yield from _wrap(o.after or o.before, 2)
+    yield from _wrap(str(o.reason), 6)
+    if o.after:
+        yield from _wrap(f"instead of {o.before}", 6)
 
 
 def _conjuncts(c: Conjuncts) -> Iterator[str]:

@@ -77,6 +77,24 @@ object SpringbokConf extends Logging {
     .checkValue(v => v > 0 && v <= 1, "The fraction must be above 0 and at most 1.")
     .createWithDefault(0.3)
 
+  val REORDER_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "reorder.enabled")
+    .doc(
+      "Whether inner joins are put into the order that costs least, as far as statistics can tell. Off until it has been " +
+        "measured on more queries."
+    )
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(false)
+
+  val REORDER_MIN_GAIN: ConfigEntry[Double] = SQLConf
+    .buildConf(prefix + "reorder.minGain")
+    .doc("Part of the expected cost, scans included, that another join order must save.")
+    .version("0.1.0")
+    .doubleConf
+    .checkValue(v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")
+    .createWithDefault(0.25)
+
   val CONJUNCT_ENABLED: ConfigEntry[Boolean] = SQLConf
     .buildConf(prefix + "conjunct.enabled")
     .doc("Whether the conjuncts of filters and join conditions are evaluated in the order that costs least.")
@@ -273,6 +291,8 @@ object SpringbokConf extends Logging {
     BROADCAST_BYTES_LIMIT,
     BROADCAST_MEMORY_FRACTION,
     SHUFFLED_HASH_MEMORY_FRACTION,
+    REORDER_ENABLED,
+    REORDER_MIN_GAIN,
     CONJUNCT_ENABLED,
     FOOTERS_ENABLED,
     FOOTERS_MAX_FILES,

@@ -10,13 +10,14 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
 import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveRuntimeFilters}
 import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
+import org.apache.spark.sql.springbok.reorder.ReorderJoins
 
 /**
  * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
  *
  * {{{
  *   analyzed plan
- *     | optimizer ......... [LateRules] appends OrderConjuncts and ChooseJoinStrategy to "User Provided Optimizers", the last batch
+ *     | optimizer ......... [LateRules] appends ReorderJoins, OrderConjuncts and ChooseJoinStrategy to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
@@ -55,7 +56,7 @@ private object Hooks {
 
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
-  private val rules = Seq(OrderConjuncts, ChooseJoinStrategy)
+  private val rules = Seq(ReorderJoins, OrderConjuncts, ChooseJoinStrategy)
   private val costEvaluator = SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key
 
   /** Appends them once a session, beside what a user has put there. */

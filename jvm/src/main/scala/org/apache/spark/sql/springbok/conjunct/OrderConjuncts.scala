@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.conjunct
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.ConjunctCost
 import org.apache.spark.sql.springbok.filter.FilterKey
@@ -61,7 +62,10 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     plan
   }
 
-  private def open(p: LogicalPlan): Boolean = QueryRecord.on(p).isEmpty
+  /** On a node whose conjuncts have been looked at: the batch runs until nothing changes. */
+  private val done = TreeNodeTag[Unit]("springbok.conjuncts")
+
+  private def open(p: LogicalPlan): Boolean = p.getTagValue(done).isEmpty
 
   private def isKey(j: Join, c: Expression): Boolean = c match {
     case Equality(l, r) =>
@@ -97,6 +101,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
           )
         query.addConjuncts(record)
         plan.setTagValue(QueryRecord.owner, query)
+        plan.setTagValue(done, ())
         val places = parts.flatten
         val filled = parts.zip(orders).flatMap { case (part, o) => o.order.map(part) }
         val moved = places.zip(filled).toMap

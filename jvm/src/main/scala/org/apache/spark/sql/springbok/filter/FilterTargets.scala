@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.report.{Reason, TableName}
 
 /**
  * A scan that a filter reaches.
@@ -161,10 +161,7 @@ private[springbok] object FilterTargets {
   /** The name of a scan's table: from the catalog, else the last part of its path, else what it is. */
   def table(scan: SparkPlan): String = scan match {
     case s: FileSourceScanExec =>
-      s.tableIdentifier
-        .map(_.table)
-        .orElse(s.relation.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
-        .getOrElse("files")
+      TableName(s.tableIdentifier, s.relation).getOrElse("files")
     case b: BatchScanExec => b.table.name
     case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
     case t: TableCacheQueryStageExec => table(t.inMemoryTableScan)

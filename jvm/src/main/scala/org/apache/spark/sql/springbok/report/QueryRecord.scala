@@ -82,6 +82,23 @@ object JoinRecord {
   }
 }
 
+/**
+ * An order of joins that was considered.
+ *
+ * @param before,
+ *   after the order of the query and the one that was put in its place, as `lineitem, (orders, customer)`
+ * @param costBefore,
+ *   costAfter expected ms of one core, of the query's order and of the best that was found
+ */
+final case class JoinOrderRecord(
+    relations: Int,
+    before: String,
+    after: Option[String],
+    costBefore: Option[Double],
+    costAfter: Option[Double],
+    reason: Reason
+)
+
 /** A runtime filter, or one that was not made. */
 final class FilterRecord(
     val join: Int,
@@ -126,6 +143,7 @@ final class QueryRecord {
   @volatile private var parent: Option[QueryRecord] = None
   private val joinRecords = mutable.ArrayBuffer.empty[JoinRecord]
   private val filterRecords = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
+  private val orderRecords = mutable.ArrayBuffer.empty[JoinOrderRecord]
   private val conjunctRecords = mutable.ArrayBuffer.empty[ConjunctRecord]
   private val failureTexts = mutable.LinkedHashSet.empty[(String, String)]
 
@@ -139,6 +157,7 @@ final class QueryRecord {
         j.id = root.joinRecords.size
         root.joinRecords += j
       }
+      root.orderRecords ++= from.orderRecords
       root.conjunctRecords ++= from.conjunctRecords
       root.failureTexts ++= from.failureTexts
       from.parent = Some(root)
@@ -168,6 +187,7 @@ final class QueryRecord {
     f.outcome = Reason.placed
   }
 
+  def addOrder(o: JoinOrderRecord): Unit = root.synchronized(root.orderRecords += o): Unit
   def addConjuncts(c: ConjunctRecord): Unit = root.synchronized(root.conjunctRecords += c): Unit
 
   def failed(rule: String, e: Throwable): Unit = root.synchronized {
@@ -177,6 +197,7 @@ final class QueryRecord {
 
   def joins: Seq[JoinRecord] = root.synchronized(root.joinRecords.toList)
   def filters: Seq[FilterRecord] = root.synchronized(root.filterRecords.values.toList)
+  def orders: Seq[JoinOrderRecord] = root.synchronized(root.orderRecords.toList)
   def conjuncts: Seq[ConjunctRecord] = root.synchronized(root.conjunctRecords.toList)
   def failures: Seq[(String, String)] = root.synchronized(root.failureTexts.toList)
 }

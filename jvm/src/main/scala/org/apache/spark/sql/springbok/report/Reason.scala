@@ -130,7 +130,7 @@ abstract private[report] class ReasonRegistry {
   protected def by(entry: ConfigEntry[?]): Option[String] = Some(entry.key)
 }
 
-object Reason extends ReasonRegistry with JoinReasons with FilterReasons {
+object Reason extends ReasonRegistry with JoinReasons with OrderReasons with FilterReasons {
 
   def side(s: BuildSide): String = if (s == BuildLeft) "left" else "right"
 

@@ -47,6 +47,7 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
       ("tables" -> tables(optimized)) ~
       ("joins" -> record.toSeq.flatMap(r => joins(r, plan, ran))) ~
       ("filters" -> record.toSeq.flatMap(r => filters(r, plan, ran))) ~
+      ("join_order" -> record.toSeq.flatMap(_.orders).map(joinOrder)) ~
       ("conjuncts" -> record.toSeq.flatMap(_.conjuncts).map(conjuncts)) ~
       ("failures" -> record.toSeq.flatMap(_.failures).map { case (rule, error) =>
         ("rule" -> rule) ~ ("error" -> error)
@@ -78,9 +79,7 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
       .collectWithSubqueries { case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => (r, fs) }
       .map { case (r, fs) =>
         val rows = stats(r).rows
-        val name = r.catalogTable
-          .map(_.identifier.table)
-          .orElse(fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
+        val name = TableName(r.catalogTable.map(_.identifier), fs)
         ("name" -> name) ~
           ("format" -> fs.fileFormat.toString) ~
           ("files" -> stats.footers(fs).map(_.files)) ~
@@ -126,6 +125,14 @@ object SpringbokReport extends AdaptiveSparkPlanHelper {
       .map { case (s, js) => s -> (js.size: JValue) }
       .toList
   )
+
+  private def joinOrder(o: JoinOrderRecord): JObject =
+    ("relations" -> o.relations) ~
+      ("before" -> o.before) ~
+      ("after" -> o.after) ~
+      ("cost_before_ms" -> o.costBefore) ~
+      ("cost_after_ms" -> o.costAfter) ~
+      ("reason" -> reason(o.reason))
 
   private def conjuncts(c: ConjunctRecord): JObject =
     ("operator" -> c.operator) ~
