@@ -17,7 +17,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs build bench bench-check bench-scale bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs build bench bench-joins bench-check bench-scale bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -66,6 +66,9 @@ fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckD
 
 spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
 	$(BIN)/python tools/spark_suites.py $(SUITES)
+
+bench-joins: $(VENV) $(JAR)  ## the chosen join strategy against every hinted one; needs TPC-H at scale 1: TPCH=folder
+	$(BIN)/python benchmarks/join_choice.py --tpch $(or $(TPCH),.cache/tpch/sf1)
 
 wheel: $(VENV)  ## a wheel with its jar, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .

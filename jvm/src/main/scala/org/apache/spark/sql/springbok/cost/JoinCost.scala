@@ -31,6 +31,8 @@ object JoinCost {
    *   whether each of its partitions is already sorted by the join keys
    * @param boundRows
    *   rows that are not exceeded, None if unknown
+   * @param sent
+   *   whether it is partitioned because this very join's exchange has run
    */
   final case class Side(
       rows: Option[Double],
@@ -40,7 +42,8 @@ object JoinCost {
       largestPartition: Option[Double] = None,
       partitions: Option[Int] = None,
       sorted: Boolean = false,
-      boundRows: Option[Double] = None
+      boundRows: Option[Double] = None,
+      sent: Boolean = false
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */

@@ -47,7 +47,7 @@ object Distribution {
     case Strategy.Cartesian => Some(Partitioned)
     case Strategy.Spark => None
     case _ =>
-      Some(Seq(left, right).count(_.partitioned) match {
+      Some(Seq(left, right).count(s => s.partitioned && !s.sent) match {
         case 2 => Colocate
         case 1 => BucketShuffle
         case _ => Partitioned

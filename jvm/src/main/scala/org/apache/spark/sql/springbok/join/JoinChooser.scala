@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost._
@@ -81,7 +82,7 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
       // Another one when it is revised than at first, and then always the same.
       val revised = if (record.planned.isEmpty) 0 else 17
       val choice = forced.fold(JoinChoice(input))(s => JoinChoice.forced(input, s + record.id * 31 + revised))
-      JoinDecision(choice, Some(input), source(j.left), source(j.right), hints.notes)
+      JoinDecision(choice, Some(input), source(j.left), source(j.right), hints.notes ++ ignored(j))
     }
     j match {
       case _ if !conf.getConf(SpringbokConf.JOIN_ENABLED) => spark(Reason.joinDisabled)
@@ -96,6 +97,16 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
         d.copy(choice = d.choice.copy(Strategy.Broadcast(BuildRight), Reason.nullAwareAnti))
       case _ => byCost(otherJoin(j))
     }
+  }
+
+  /** What was left out of the statistics of the tables that meet in this join, and in none below it. */
+  private def ignored(j: Join): Seq[Reason] = {
+    def tables(p: LogicalPlan): Seq[LogicalRelation] = p match {
+      case _: Join => Nil
+      case r: LogicalRelation => Seq(r)
+      case other => other.children.flatMap(tables)
+    }
+    j.children.flatMap(tables).flatMap(stats.ignored).distinct
   }
 
   /** The strategies that the join's type and keys allow, by the side that they build. */
@@ -164,11 +175,12 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
 
   private def side(p: LogicalPlan, keys: Seq[Expression], placement: Option[Placement]): JoinCost.Side = {
     val e = stats(p)
-    val largest = p match {
-      case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized =>
-        s.mapStats.map(_.bytesByPartitionId.foldLeft(0L)(math.max) * JoinCost.compression)
+    val exchange = p match {
+      case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
       case _ => None
     }
+    val largest =
+      exchange.flatMap(_.mapStats).map(_.bytesByPartitionId.foldLeft(0L)(math.max) * JoinCost.compression)
     JoinCost.Side(
       e.rows.map(_.value),
       e.rowBytes,
@@ -177,7 +189,8 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
       largestPartition = largest,
       partitions = placement.map(_.partitions),
       sorted = placement.exists(_.sortedBy(keys)),
-      boundRows = e.rows.map(_.bound)
+      boundRows = e.rows.map(_.bound),
+      sent = exchange.isDefined
     )
   }
 

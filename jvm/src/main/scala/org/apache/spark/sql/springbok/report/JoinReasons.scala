@@ -149,7 +149,7 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "Spark fails a query that broadcasts more."
   )
 
-  private val ignored = new Topic("Joins: what of the query was ignored")
+  private val ignored = new Topic("Joins: what of the query or its tables was ignored")
 
   val hintNotApplicable: (String, String) => Reason = ignored.of2(
     "HINT_NOT_APPLICABLE",
@@ -160,5 +160,11 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "HINT_CONFLICT",
     "the query's hints contradict each other: {followed} is followed, {ignored} is not",
     "Spark follows BROADCAST before MERGE before SHUFFLE_HASH before SHUFFLE_REPLICATE_NL."
+  )
+
+  val statsIgnored: (String, String) => Reason = ignored.of2(
+    "STATS_IGNORED",
+    "{what} ignored: {why}",
+    "Run `ANALYZE TABLE ... COMPUTE STATISTICS` anew, or repair the files."
   )
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
  * What was decided about a join.
  *
  * @param notes
- *   what of the query's hints was ignored
+ *   what of the query's hints and of the tables' statistics was ignored
  */
 final case class JoinDecision(
     choice: JoinChoice,

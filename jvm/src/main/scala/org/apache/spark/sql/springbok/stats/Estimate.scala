@@ -39,6 +39,8 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  *   average bytes of a value of variable length, None if unknown
  * @param distinct
  *   most distinct values that are left here, after all filters and joins below
+ * @param nulls
+ *   part of the table's rows where the column is null, None if unknown
  */
 final case class ColumnStats(
     ndv: Option[Double],
@@ -47,7 +49,8 @@ final case class ColumnStats(
     max: Option[Double],
     tableRows: Double,
     bytes: Option[Double],
-    distinct: Double
+    distinct: Double,
+    nulls: Option[Double] = None
 )
 
 /**

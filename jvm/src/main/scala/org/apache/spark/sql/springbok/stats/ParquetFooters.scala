@@ -1,36 +1,29 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap}
-
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.FileStatus
 import org.apache.parquet.column.statistics.Statistics
 import org.apache.parquet.format.converter.ParquetMetadataConverter.NO_FILTER
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.schema.LogicalTypeAnnotation._
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
-import org.apache.spark.internal.Logging
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitioningAwareFileIndex}
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetFooterReader}
-import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokConf
 
-/**
- * Row counts and column ranges from Parquet footers.
- *
- * A bounded sample of a table's files is opened, spread over the listing; the others are estimated from it by bytes.
- * Footers are cached by path, length and modification time. A footer that cannot be read is left out.
- */
-object ParquetFooters extends Logging {
+/** Row counts and column ranges from Parquet footers. */
+object ParquetFooters {
 
   /** Smallest and largest value of a column in a row group, as numbers. */
   final case class Range(min: Double, max: Double)
 
-  final case class RowGroup(rows: Long, ranges: Map[String, Range], sizes: Map[String, Long])
+  /** A row group, or an ORC file: per column its range, the bytes of its values, its nulls. */
+  final case class RowGroup(
+      rows: Long,
+      ranges: Map[String, Range],
+      sizes: Map[String, Long],
+      nulls: Map[String, Long] = Map.empty
+  )
 
   /**
    * What the footers say.
@@ -39,8 +32,25 @@ object ParquetFooters extends Logging {
    *   rows of the whole table, scaled by bytes when not all files were read
    * @param groups
    *   the row groups of the files that were read
+   * @param unreadable
+   *   files that were opened in vain
    */
-  final case class Table(rows: Double, files: Int, filesRead: Int, groups: Seq[RowGroup]) {
+  final case class Table(
+      rows: Double,
+      files: Int,
+      filesRead: Int,
+      groups: Seq[RowGroup],
+      unreadable: Int = 0
+  ) {
+    def exact: Boolean = filesRead == files
+
+    /** Part of the column's values that are null, None if a row group does not say. */
+    def nullFraction(column: String): Option[Double] = {
+      val nulls = groups.filter(_.rows > 0).map(_.nulls.get(column))
+      Option.when(nulls.nonEmpty && nulls.forall(_.isDefined))(
+        nulls.flatten.sum.toDouble / groups.map(_.rows).sum
+      )
+    }
 
     /** Average stored bytes of a value of variable length, before compression. */
     def valueBytes(column: String): Option[Double] = {
@@ -58,60 +68,15 @@ object ParquetFooters extends Logging {
     }
   }
 
-  private val maxCached = 20000
-  private type Key = (String, Long, Long)
-  private val cache: JMap[Key, Seq[RowGroup]] = Collections.synchronizedMap(
-    new JLinkedHashMap[Key, Seq[RowGroup]](64, 0.75f, true) {
-      override def removeEldestEntry(e: JMap.Entry[Key, Seq[RowGroup]]): Boolean = size() > maxCached
-    }
-  )
-
   /** What the footers of this relation's files say; None if it is not Parquet, or nothing could be read. */
-  def read(relation: HadoopFsRelation): Option[Table] = {
-    val conf = SQLConf.get
-    relation.location match {
-      case index: PartitioningAwareFileIndex
-          if conf.getConf(SpringbokConf.FOOTERS_ENABLED) && relation.fileFormat
-            .isInstanceOf[ParquetFileFormat] =>
-        val files = index.allFiles().filter(_.getLen > 0)
-        if (files.isEmpty) None else sample(files, relation, conf)
-      case _ => None
-    }
-  }
+  def read(relation: HadoopFsRelation): Option[Table] = sample(relation).filter(_.filesRead > 0)
 
-  private def sample(files: Seq[FileStatus], relation: HadoopFsRelation, conf: SQLConf): Option[Table] = {
-    val limit = conf.getConf(SpringbokConf.FOOTERS_MAX_FILES)
-    val end = System.nanoTime() + conf.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
-    lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
-    val step = math.max(1.0, files.size.toDouble / limit)
-    val chosen = Iterator.iterate(0.0)(_ + step).map(_.toInt).takeWhile(_ < files.size).map(files(_))
-    val read = chosen
-      .takeWhile(_ => System.nanoTime() < end)
-      .flatMap(f => footer(f, hadoop).map(f.getLen -> _))
-      .toSeq
-    val bytesRead = read.map(_._1).sum.toDouble
-    Option.when(bytesRead > 0) {
-      val groups = read.flatMap(_._2)
-      val scale = if (read.size == files.size) 1.0 else files.map(_.getLen).sum / bytesRead
-      Table(groups.map(_.rows).sum * scale, files.size, read.size, groups)
+  /** The same with what could not be read; None if it is not Parquet. */
+  private[stats] def sample(relation: HadoopFsRelation): Option[Table] =
+    FooterSample.of(relation, _.isInstanceOf[ParquetFileFormat]) { (file, hadoop) =>
+      val metadata = ParquetFooterReader.readFooter(HadoopInputFile.fromStatus(file, hadoop), NO_FILTER)
+      metadata.getBlocks.asScala.map(rowGroup).toSeq
     }
-  }
-
-  private def footer(file: FileStatus, hadoop: => Configuration): Option[Seq[RowGroup]] = {
-    val key = (file.getPath.toString, file.getLen, file.getModificationTime)
-    Option(cache.get(key)).orElse {
-      try {
-        val metadata = ParquetFooterReader.readFooter(HadoopInputFile.fromStatus(file, hadoop), NO_FILTER)
-        val groups = metadata.getBlocks.asScala.map(rowGroup).toSeq
-        cache.put(key, groups)
-        Some(groups)
-      } catch {
-        case NonFatal(e) =>
-          logDebug(s"The footer of ${file.getPath} cannot be read and is left out of the statistics.", e)
-          None
-      }
-    }
-  }
 
   private def rowGroup(block: BlockMetaData): RowGroup = {
     val ranges = block.getColumns.asScala.iterator
@@ -120,7 +85,10 @@ object ParquetFooters extends Logging {
     val sizes = block.getColumns.asScala.iterator
       .filter(c => c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY)
       .map(c => c.getPath.toDotString -> c.getTotalUncompressedSize)
-    RowGroup(block.getRowCount, ranges.toMap, sizes.toMap)
+    val nulls = block.getColumns.asScala.iterator
+      .filter(c => c.getPath.size() == 1 && c.getStatistics != null && c.getStatistics.isNumNullsSet)
+      .map(c => c.getPath.toDotString -> c.getStatistics.getNumNulls)
+    RowGroup(block.getRowCount, ranges.toMap, sizes.toMap, nulls.toMap)
   }
 
   private def range(chunk: ColumnChunkMetaData): Option[Range] = {

@@ -2,14 +2,19 @@ package org.apache.spark.sql.springbok.stats
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.ArrayData
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
+import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types._
 
 /**
@@ -18,7 +23,7 @@ import org.apache.spark.sql.types._
  */
 final class PlanStats extends PredicateHelper {
   private val known = new IdentityHashMap[LogicalPlan, Estimate]()
-  private val seen = new IdentityHashMap[HadoopFsRelation, Option[ParquetFooters.Table]]()
+  private val relations = new RelationStats
 
   def apply(plan: LogicalPlan): Estimate = {
     val before = known.get(plan)
@@ -31,14 +36,21 @@ final class PlanStats extends PredicateHelper {
   }
 
   /** Footers of a relation, read once. */
-  def footers(relation: HadoopFsRelation): Option[ParquetFooters.Table] =
-    seen.computeIfAbsent(relation, r => ParquetFooters.read(r))
+  def footers(relation: HadoopFsRelation): Option[ParquetFooters.Table] = relations.footers(relation)
+
+  /** What was left out of a relation's statistics, and why. */
+  def ignored(relation: LogicalRelation): Seq[Reason] = relations.ignored(relation)
 
   private def compute(plan: LogicalPlan): Estimate = plan match {
     case s: LogicalQueryStage if s.isMaterialized => stage(s)
     case s: LogicalQueryStage => running(s)
-    case r @ LogicalRelation(fs: HadoopFsRelation, _, table, _, _) =>
-      relation(r, fs, table.flatMap(_.stats))
+    case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => relations.relation(r, fs)
+    // A table of ANALYZE's that is not files, such as Hive's.
+    case r: LogicalRelation => relations.reported(r.output, r.stats, Source.Analyzed)
+    case h: HiveTableRelation => relations.reported(h.output, h.stats, Source.Analyzed)
+    case v: DataSourceV2ScanRelation => relations.reported(v.output, v.stats, Source.Analyzed)
+    case r: LogicalRDD => relations.reported(r.output, r.stats, Source.Estimated)
+    case m: InMemoryRelation => cached(m)
     case l: LocalRelation =>
       val n = l.data.size.toDouble
       Estimate(Some(Rows(n, n, Source.Runtime)), Estimate.rowBytes(l.output), AttributeMap.empty)
@@ -59,9 +71,20 @@ final class PlanStats extends PredicateHelper {
     case w: Window =>
       val c = apply(w.child)
       c.copy(rowBytes = Estimate.rowBytes(w.output, c.columns))
-    case _: Sort | _: SubqueryAlias | _: RepartitionOperation | _: ResolvedHint | _: ReturnAnswer |
+    case _: Sort | _: SubqueryAlias | _: View | _: RepartitionOperation | _: ResolvedHint | _: ReturnAnswer |
         _: WindowGroupLimit | _: RebalancePartitions =>
       apply(plan.children.head)
+    // One row out for each row in, with other columns.
+    case _: BaseEvalPython | _: DeserializeToObject | _: SerializeFromObject | _: MapElements =>
+      val c = apply(plan.children.head)
+      c.copy(rowBytes = Estimate.rowBytes(plan.output, c.columns))
+    case e: Expand => times(e, e.projections.size.toDouble)
+    case g: Generate => generated(g)
+    case s: Sample => times(s, math.min(1.0, math.max(0.0, s.upperBound - s.lowerBound)))
+    case Intersect(l, r, _) =>
+      val (a, b) = (apply(l), apply(r))
+      a.withRows((a.rows ++ b.rows).minByOption(_.bound).map(_.copy(source = Source.Estimated)))
+    case Except(l, _, _) => apply(l)
     case _ => Estimate.unknown(plan.output)
   }
 
@@ -90,34 +113,41 @@ final class PlanStats extends PredicateHelper {
     e.withRows(e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
   }
 
-  private def relation(
-      r: LogicalRelation,
-      fs: HadoopFsRelation,
-      catalog: Option[CatalogStatistics]
-  ): Estimate = {
-    val footer = footers(fs)
-    val analyzed = catalog.flatMap(_.rowCount).map(_.toDouble)
-    val rows = analyzed
-      .map(n => Rows(n, n, Source.Analyzed))
-      .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
-    val columns = for (n <- rows.toSeq; a <- r.output) yield {
-      val column = catalog.flatMap(_.colStats.get(a.name))
-      val range = footer.flatMap(_.range(a.name))
-      // The distinct values of a whole-numbered column are bounded by its range, of any by the rows.
-      val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
-      val bytes = column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name)))
-      val counted = column.flatMap(_.distinctCount).map(_.toDouble)
-      val ndv = counted.orElse(domain.map(math.min(_, n.value)))
-      val tight = counted.isDefined || domain.exists(_ < n.value * 0.9)
-      a -> ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), n.value, bytes, ndv.getOrElse(n.value))
+  /** A cached table: counted when its buffers are there, else as the plan that will fill them. */
+  private def cached(m: InMemoryRelation): Estimate =
+    if (m.cacheBuilder.isCachedColumnBuffersLoaded) relations.reported(m.output, m.stats, Source.Runtime)
+    else {
+      val plan = m.cacheBuilder.logicalPlan
+      if (plan == null || plan.output.size != m.output.size)
+        relations.reported(m.output, m.stats, Source.Estimated)
+      else {
+        val e = apply(plan)
+        val renamed =
+          plan.output.zip(m.output).flatMap { case (from, to) => e.columns.get(from).map(to -> _) }
+        e.copy(columns = AttributeMap(renamed))
+      }
     }
-    val known = AttributeMap(columns)
-    Estimate(rows, Estimate.rowBytes(r.output, known), known)
+
+  private def times(plan: UnaryNode, by: Double): Estimate = {
+    val c = apply(plan.child)
+    val columns = AttributeMap(c.columns.toSeq.filter(x => plan.outputSet.contains(x._1)))
+    Estimate(c.rows.map(_.scale(by)), Estimate.rowBytes(plan.output, columns), columns).narrowed
   }
 
-  private def countable(t: DataType): Boolean = t match {
-    case _: IntegralType | DateType => true
-    case _ => false
+  /** Rows that a generator makes of one: known of arrays that are written down, unknown of columns. */
+  private def generated(g: Generate): Estimate = {
+    def elements(e: Expression): Option[Int] = e match {
+      case CreateArray(items, _) => Some(items.size)
+      case Literal(a: ArrayData, _) => Some(a.numElements())
+      case _ => None
+    }
+    val each = g.generator match {
+      case Explode(array) => elements(array)
+      case PosExplode(array) => elements(array)
+      case Stack(Literal(n: Int, IntegerType) +: _) => Some(n)
+      case _ => None
+    }
+    each.fold(Estimate.unknown(g.output))(n => times(g, n.toDouble))
   }
 
   private def project(list: Seq[NamedExpression], child: Estimate, output: Seq[Attribute]): Estimate = {
@@ -175,7 +205,13 @@ final class PlanStats extends PredicateHelper {
 
   private def join(j: Join): Estimate = {
     val (l, r) = (apply(j.left), apply(j.right))
-    val columns = AttributeMap(l.columns.toSeq ++ r.columns.toSeq ++ equalized(j, l, r))
+    // Rows without a match bring nulls that the table does not have.
+    def side(e: Estimate, padded: Boolean) =
+      e.columns.toSeq.map { case (a, c) => a -> (if (padded) c.copy(nulls = None) else c) }
+    val columns = AttributeMap(
+      side(l, j.joinType == RightOuter || j.joinType == FullOuter) ++
+        side(r, j.joinType == LeftOuter || j.joinType == FullOuter) ++ equalized(j, l, r)
+    )
     val width = Estimate.rowBytes(j.output, columns)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val keys = ExtractEquiJoinKeys.unapply(j)

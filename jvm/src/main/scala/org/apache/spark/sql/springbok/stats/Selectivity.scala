@@ -61,6 +61,8 @@ object Selectivity {
     def equal(a: Attribute): Option[Double] =
       columns.get(a).filter(_.tight).flatMap(_.ndv).map(n => 1.0 / math.max(1.0, n))
     e match {
+      case IsNotNull(a: Attribute) => Some(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _))
+      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(math.max(_, 1e-6))
       case IsNotNull(_) | Literal(true, _) => Some(1.0)
       case Literal(_, BooleanType) => Some(0.0)
       case EqualTo(a: Attribute, _: Literal) => equal(a)

@@ -45,6 +45,9 @@ class PlacementSuite extends SpringbokTest {
     val spark = off { val df = this.spark.sql(sql); df.collect(); shuffles(df) }
     val df = same(sql)
     assert(decision(df).choice.distribution.map(_.name).contains(distribution), sql)
+    // The exchanges that have run since do not make it another.
+    val latest = record(df).joins.last.latest.get.choice
+    assert(latest.distribution.forall(_.name == distribution), s"$sql: ${latest.reason.text}")
     assert(shuffles(df) == exchanges && exchanges <= spark, executed(df))
   }
 

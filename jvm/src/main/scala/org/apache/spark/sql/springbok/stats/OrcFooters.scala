@@ -1,0 +1,46 @@
+package org.apache.spark.sql.springbok.stats
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.orc._
+import org.apache.orc.{OrcFile => OrcFiles}
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
+import org.apache.spark.sql.springbok.stats.ParquetFooters.{Range, RowGroup, Table}
+
+/** Row counts and column ranges from ORC footers; each file counts as one row group. */
+private[stats] object OrcFooters {
+  def sample(relation: HadoopFsRelation): Option[Table] =
+    FooterSample.of(relation, _.isInstanceOf[OrcFileFormat]) { (file, hadoop) =>
+      val reader = OrcFiles.createReader(file.getPath, OrcFiles.readerOptions(hadoop))
+      try Seq(whole(reader))
+      finally reader.close()
+    }
+
+  private def whole(reader: Reader): RowGroup = {
+    val (schema, rows) = (reader.getSchema, reader.getNumberOfRows)
+    val stats = reader.getStatistics
+    val columns = for {
+      (name, t) <- schema.getFieldNames.asScala.zip(schema.getChildren.asScala).toSeq
+      if t.getId < stats.length
+    } yield (name, t, stats(t.getId))
+    RowGroup(
+      rows,
+      columns.flatMap { case (name, t, s) => range(t, s).map(name -> _) }.toMap,
+      columns.collect { case (name, _, s: StringColumnStatistics) if s.getSum > 0 => name -> s.getSum }.toMap,
+      columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap
+    )
+  }
+
+  private def range(t: TypeDescription, s: ColumnStatistics): Option[Range] = s match {
+    case i: IntegerColumnStatistics if i.getNumberOfValues > 0 =>
+      Some(Range(i.getMinimum.toDouble, i.getMaximum.toDouble))
+    case d: DoubleColumnStatistics if d.getNumberOfValues > 0 => Some(Range(d.getMinimum, d.getMaximum))
+    case d: DateColumnStatistics if d.getNumberOfValues > 0 =>
+      Some(Range(d.getMinimumDayOfEpoch.toDouble, d.getMaximumDayOfEpoch.toDouble))
+    case d: DecimalColumnStatistics
+        if d.getNumberOfValues > 0 && t.getCategory == TypeDescription.Category.DECIMAL =>
+      Some(Range(d.getMinimum.doubleValue, d.getMaximum.doubleValue))
+    case _ => None
+  }
+}

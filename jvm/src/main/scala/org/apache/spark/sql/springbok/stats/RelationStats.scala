@@ -1,0 +1,143 @@
+package org.apache.spark.sql.springbok.stats
+
+import java.util.IdentityHashMap
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogStatistics}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
+import org.apache.spark.sql.catalyst.plans.logical.{ColumnStat, Statistics}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.types._
+
+/** What catalog, footers and sources say of a relation, and which of it is not to be believed. */
+final private[stats] class RelationStats {
+  private val seen = new IdentityHashMap[HadoopFsRelation, Option[ParquetFooters.Table]]()
+
+  /** Footers of a relation, read once; None if nothing could be read. */
+  def footers(relation: HadoopFsRelation): Option[ParquetFooters.Table] =
+    sample(relation).filter(_.filesRead > 0)
+
+  private def sample(relation: HadoopFsRelation): Option[ParquetFooters.Table] =
+    seen.computeIfAbsent(relation, r => ParquetFooters.sample(r).orElse(OrcFooters.sample(r)))
+
+  /** What was left out of a relation's statistics, and why. */
+  def ignored(r: LogicalRelation): Seq[Reason] = r.relation match {
+    case fs: HadoopFsRelation =>
+      val name =
+        r.catalogTable.fold(fs.location.rootPaths.headOption.fold("?")(_.getName))(_.identifier.table)
+      val broken = sample(fs).filter(_.unreadable > 0).map { t =>
+        Reason.statsIgnored(s"${t.unreadable} footers of $name", "they cannot be read")
+      }
+      broken.toSeq ++ r.catalogTable.flatMap(_.stats).flatMap(contradicted(fs, _)).map { why =>
+        Reason.statsIgnored(s"the analyzed statistics of $name", why)
+      }
+    case _ => Nil
+  }
+
+  /** Why the catalog's row count cannot be right. */
+  private def contradicted(fs: HadoopFsRelation, catalog: CatalogStatistics): Option[String] =
+    catalog.rowCount.map(_.toDouble).flatMap { analyzed =>
+      footers(fs) match {
+        case Some(t) =>
+          // A sample says less than a count.
+          val margin = if (t.exact) 1.1 else 2.0
+          val (less, more) = (math.min(analyzed, t.rows), math.max(analyzed, t.rows))
+          Option.when(more > math.max(1, less) * margin)(
+            f"they count $analyzed%.0f rows, the files' footers ${t.rows}%.0f"
+          )
+        case None =>
+          Option.when(analyzed == 0 && fs.location.sizeInBytes > 0)(
+            "they count no rows, and its files are not empty"
+          )
+      }
+    }
+
+  def relation(r: LogicalRelation, fs: HadoopFsRelation): Estimate = {
+    val catalog = r.catalogTable.flatMap(_.stats).filter(contradicted(fs, _).isEmpty)
+    val footer = footers(fs)
+    val analyzed = catalog.flatMap(_.rowCount).map(_.toDouble)
+    val rows = analyzed
+      .map(n => Rows(n, n, Source.Analyzed))
+      .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
+    val columns = for (n <- rows.toSeq; a <- r.output) yield {
+      val column = catalog.flatMap(_.colStats.get(a.name))
+      val range = footer.flatMap(_.range(a.name)).orElse(column.flatMap(analyzedRange(a, _)))
+      a -> stats(
+        a,
+        n.value,
+        range,
+        column.flatMap(_.distinctCount).map(_.toDouble),
+        column
+          .flatMap(_.nullCount)
+          .map(_.toDouble / math.max(1.0, n.value))
+          .orElse(footer.flatMap(_.nullFraction(a.name))),
+        column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name)))
+      )
+    }
+    estimate(r.output, rows, columns)
+  }
+
+  /** What a source of DSv2, or whoever made the leaf, reports. */
+  def reported(output: Seq[Attribute], s: Statistics, source: Source): Estimate = {
+    val rows = s.rowCount.map(_.toDouble).map(n => Rows(n, n, source))
+    val columns = for (n <- rows.toSeq; a <- output) yield {
+      val column = s.attributeStats.get(a).getOrElse(ColumnStat())
+      val range =
+        for (min <- column.min.flatMap(number); max <- column.max.flatMap(number))
+          yield ParquetFooters.Range(min, max)
+      a -> stats(
+        a,
+        n.value,
+        range,
+        column.distinctCount.map(_.toDouble),
+        column.nullCount.map(_.toDouble / math.max(1.0, n.value)),
+        column.avgLen.map(_.toDouble)
+      )
+    }
+    estimate(output, rows, columns)
+  }
+
+  private def estimate(
+      output: Seq[Attribute],
+      rows: Option[Rows],
+      columns: Seq[(Attribute, ColumnStats)]
+  ): Estimate = {
+    val known = AttributeMap(columns)
+    Estimate(rows, Estimate.rowBytes(output, known), known)
+  }
+
+  private def stats(
+      a: Attribute,
+      rows: Double,
+      range: Option[ParquetFooters.Range],
+      counted: Option[Double],
+      nulls: Option[Double],
+      bytes: Option[Double]
+  ): ColumnStats = {
+    // The distinct values of a whole-numbered column are bounded by its range, of any by the rows.
+    val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
+    val ndv = counted.orElse(domain.map(math.min(_, rows)))
+    val tight = counted.isDefined || domain.exists(_ < rows * 0.9)
+    ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), rows, bytes, ndv.getOrElse(rows), nulls)
+  }
+
+  private def countable(t: DataType): Boolean = t match {
+    case _: IntegralType | DateType => true
+    case _ => false
+  }
+
+  private def analyzedRange(a: Attribute, c: CatalogColumnStat): Option[ParquetFooters.Range] = {
+    def parsed(text: Option[String]) = text.flatMap { s =>
+      Try(CatalogColumnStat.fromExternalString(s, a.name, a.dataType, c.version)).toOption.flatMap(number)
+    }
+    for (min <- parsed(c.min); max <- parsed(c.max)) yield ParquetFooters.Range(min, max)
+  }
+
+  private def number(v: Any): Option[Double] = v match {
+    case d: Decimal => Some(d.toDouble)
+    case n: Number => Some(n.doubleValue)
+    case _ => None
+  }
+}

@@ -1,0 +1,135 @@
+package org.apache.spark.sql.springbok.stats
+
+import java.nio.file.{Files, Path, Paths, StandardOpenOption}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
+
+/** What is known of plans, and of which source; and what is not believed. */
+class PlanStatsSuite extends SpringbokTest {
+  private def plan(df: DataFrame): LogicalPlan =
+    df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.optimizedPlan
+
+  private def estimate(sql: String): Estimate = new PlanStats()(plan(spark.sql(sql)))
+
+  private def rows(sql: String): Option[(Double, Source)] = estimate(sql).rows.map(r => r.value -> r.source)
+
+  private def write(name: String, format: String, files: Int = 1): Path = {
+    val path = folder.resolve(name)
+    spark
+      .sql(
+        "SELECT id AS k, if(id % 4 = 0, NULL, id % 100) AS n, concat('text ', id) AS t, cast(id AS DECIMAL(9,2)) AS d, " +
+          "date_add(DATE'2020-01-01', cast(id % 30 AS INT)) AS day FROM range(2000)"
+      )
+      .repartition(files)
+      .write
+      .format(format)
+      .save(path.toString)
+    spark.read.format(format).load(path.toString).createOrReplaceTempView(name)
+    path
+  }
+
+  for (format <- Seq("parquet", "orc")) test(s"$format footers: rows, ranges, nulls and distinct values") {
+    write(s"f_$format", format)
+    val e = estimate(s"SELECT * FROM f_$format")
+    assert(e.rows.exists(r => r.value == 2000 && r.source == Source.Footer))
+    def column(name: String) = e.columns.collectFirst { case (a, c) if a.name == name => c }.get
+    assert(column("k").min.contains(0.0) && column("k").max.contains(1999.0))
+    assert(column("n").ndv.contains(99.0) && column("n").nulls.contains(0.25))
+    assert(column("day").ndv.contains(30.0))
+    assert(column("d").max.contains(1999.0))
+    assert(column("t").bytes.exists(b => b > 4 && b < 40))
+    assert(rows(s"SELECT * FROM f_$format WHERE k < 500").exists(r => math.abs(r._1 - 500) < 5))
+    assert(rows(s"SELECT * FROM f_$format WHERE n IS NULL").exists(r => math.abs(r._1 - 500) < 5))
+    conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
+  }
+
+  test("what a table without footers holds is unknown, not nothing") {
+    write("csv", "csv")
+    assert(rows("SELECT * FROM csv").isEmpty)
+    assert(estimate("SELECT * FROM csv").bytes.isEmpty)
+  }
+
+  test("a sample of the files stands for the others, by bytes") {
+    write("many", "parquet", files = 20)
+    conf(SpringbokConf.FOOTERS_MAX_FILES.key -> "4") {
+      assert(rows("SELECT * FROM many").exists(r => r._1 > 1500 && r._1 < 2500))
+    }
+  }
+
+  test("operators: set operations, samples, expansions, generators, cached tables") {
+    write("t", "parquet")
+    assert(rows("SELECT * FROM t TABLESAMPLE (10 PERCENT)").map(_._1).exists(r => math.abs(r - 200) < 1))
+    assert(rows("SELECT k FROM t UNION ALL SELECT k FROM t").map(_._1).contains(4000.0))
+    assert(rows("SELECT k, explode(array(1, 2, 3)) FROM t").map(_._1).contains(6000.0))
+    assert(rows("SELECT k, explode(split(t, ' ')) FROM t").isEmpty)
+    assert(rows("SELECT n, day, count(*) FROM t GROUP BY CUBE (n, day)").isDefined)
+    assert(rows("SELECT k FROM t INTERSECT SELECT k FROM t WHERE k < 100").exists(_._1 <= 2000))
+    assert(rows("SELECT * FROM t LIMIT 7").map(_._1).contains(7.0))
+    spark.sql("CACHE LAZY TABLE c AS SELECT * FROM t WHERE t LIKE '%1'"): Unit
+    assert(rows("SELECT * FROM c").forall(_._2 == Source.Estimated))
+    spark.sql("SELECT count(*), max(t) FROM c").collect(): Unit
+    assert(rows("SELECT * FROM c").contains((200.0, Source.Runtime)))
+    spark.sql("UNCACHE TABLE c"): Unit
+    // A row without a match brings a null that the table does not have.
+    val anti = estimate("SELECT a.k FROM t a LEFT JOIN t b ON a.k = b.k + 1 WHERE b.k IS NULL")
+    assert(anti.rows.exists(_.bound >= 2000))
+  }
+
+  private def notes(sql: String): Seq[(String, String)] =
+    record(same(sql)).joins.head.planned.get.notes.map(n => n.code -> n.text)
+
+  test("analyzed statistics that the files contradict are ignored, and the report says so") {
+    write("other", "parquet")
+    val location = folder.resolve("stale")
+    spark.sql(s"CREATE TABLE stale USING parquet LOCATION '$location' AS SELECT id AS k FROM range(10)"): Unit
+    spark.sql("ANALYZE TABLE stale COMPUTE STATISTICS FOR ALL COLUMNS"): Unit
+    assert(rows("SELECT * FROM stale").contains((10.0, Source.Analyzed)))
+    assert(notes("SELECT count(*) FROM other o JOIN stale s ON o.k = s.k").isEmpty)
+    // Files that the catalog has not heard of.
+    spark.range(5000).toDF("k").write.mode("append").parquet(location.toString)
+    spark.catalog.refreshTable("stale")
+    assert(rows("SELECT * FROM stale").contains((5010.0, Source.Footer)))
+    val found = notes("SELECT count(*) FROM other o JOIN stale s ON o.k = s.k")
+    assert(found.map(_._1) == Seq("STATS_IGNORED"))
+    assert(found.head._2.contains("count 10 rows, the files' footers 5010"))
+  }
+
+  test("no rows by ANALYZE, and files: unknown where there are no footers") {
+    spark.sql(
+      s"CREATE TABLE empty USING csv LOCATION '${folder.resolve("empty")}' AS SELECT 1 AS k WHERE false"
+    ): Unit
+    spark.sql("ANALYZE TABLE empty COMPUTE STATISTICS"): Unit
+    spark.range(100).toDF("k").write.mode("append").csv(folder.resolve("empty").toString)
+    spark.catalog.refreshTable("empty")
+    assert(rows("SELECT * FROM empty").isEmpty)
+  }
+
+  test("broken and missing files: the query plans, and what could not be read is reported") {
+    val path = write("broken", "parquet", files = 3)
+    write("whole", "parquet")
+    val files = Files.list(path).iterator.asScala.filter(_.toString.endsWith(".parquet")).toSeq
+    // Truncated by a byte: the footer's magic number is gone.
+    Files.write(
+      files.head,
+      Files.readAllBytes(files.head).dropRight(1),
+      StandardOpenOption.TRUNCATE_EXISTING
+    ): Unit
+    Files.deleteIfExists(Paths.get(path.toString, s".${files.head.getFileName}.crc")): Unit
+    spark.read.schema(spark.table("whole").schema).parquet(path.toString).createOrReplaceTempView("broken")
+    val df = spark.sql("SELECT count(*) FROM whole w JOIN broken b ON w.k = b.k")
+    executed(df)
+    val d = record(df).joins.head.planned.get
+    assert(d.notes.map(_.code) == Seq("STATS_IGNORED"))
+    assert(d.notes.head.text.startsWith("1 footers of broken ignored"))
+    assert(d.input.exists(i => i.right.rows.isDefined))
+    conf("spark.sql.files.ignoreCorruptFiles" -> "true") {
+      assert(same("SELECT count(*) FROM whole w JOIN broken b ON w.k = b.k").collect().head.getLong(0) < 2000)
+    }
+    Files.delete(files(1))
+    executed(spark.sql("SELECT count(*) FROM whole w JOIN broken b ON w.k = b.k")): Unit
+  }
+}
