@@ -17,7 +17,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs build bench bench-joins bench-check bench-scale bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs tour build bench bench-joins bench-check bench-scale bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -69,6 +69,9 @@ spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; resul
 
 bench-joins: $(VENV) $(JAR)  ## the chosen join strategy against every hinted one; needs TPC-H at scale 1: TPCH=folder
 	$(BIN)/python benchmarks/join_choice.py --tpch $(or $(TPCH),.cache/tpch/sf1)
+
+tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs/
+	$(BIN)/python tools/tour.py
 
 wheel: $(VENV)  ## a wheel with its jar, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .

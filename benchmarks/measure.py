@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from springbok.demo import answer
-from springbok.report import Report, report
+from springbok.compare import answer
+from springbok.record import Report
+from springbok.report import report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

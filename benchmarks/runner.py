@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from springbok import configure
-from springbok.report import Report
+from springbok.record import Report
 from springbok.version import __version__
 
 from benchmarks import data

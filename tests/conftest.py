@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jsonschema
 import pytest
 import springbok
 from pyspark.sql import SparkSession
 from springbok import demo
+from springbok.record import Report
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +34,16 @@ def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = demo.generate(tmp_path_factory.mktemp("tpch"), 0.01)
     demo.load(spark, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def valid() -> Callable[[Report], None]:
+    """The check that a report is as docs/report.schema.json says."""
+    schema = json.loads((Path(__file__).parent.parent / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+
+    def check(report: Report) -> None:
+        validator.validate(report.to_dict())
+
+    return check

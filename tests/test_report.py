@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import springbok
 from pyspark.sql import DataFrame, SparkSession
 from springbok import demo
-from springbok.report import Report
+from springbok.record import Report
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +80,128 @@ def test_what_has_no_report_says_why(spark: SparkSession) -> None:
     assert springbok.report(spark.range(3)).note
 
 
+def test_what_an_action_ran_is_found(spark: SparkSession, tpch: Path, valid: Callable[[Report], None]) -> None:
+    df = spark.sql(demo.query("q12"))
+    with pytest.raises(springbok.SpringbokError, match="has not run"):
+        springbok.report(df, observed=True)
+    df.count()
+    assert springbok.report(df).state == "planned"
+    r = springbok.report(df, observed=True)
+    valid(r)
+    assert r.state == "executed" and r.execution and r.execution.action == "count"
+    assert f"by count, query {r.execution.id} of the SQL tab" in str(r)
+    assert springbok.last_reports(spark, 1) == [r]
+    df.collect()
+    assert springbok.report(df, observed=True).execution is None
+
+
+def test_parts_as_pandas(executed: DataFrame) -> None:
+    r = springbok.report(executed)
+    frame = r.to_pandas()
+    assert len(frame) == len(r.joins) and "left.observed_rows" in frame.columns
+    assert list(r.to_pandas("filters")["id"]) == [f.id for f in r.filters]
+    with pytest.raises(springbok.SpringbokError, match="choose among tables, fragments, joins, filters"):
+        r.to_pandas("plan")
+
+
+def test_fragments_and_slots(executed: DataFrame) -> None:
+    r = springbok.report(executed)
+    assert [f.kind for f in r.fragments].count("result") == 1
+    lineitem = next(t for t in r.tables if t.name == "lineitem")
+    assert lineitem.columns == ("l_orderkey", "l_extendedprice", "l_discount", "l_shipdate")
+    assert lineitem.rows_read == lineitem.rows
+    assert sum(1 for f in r.fragments for n in f.nodes if n.join is not None) == len(r.joins)
+    assert all(j.left.observed_rows is not None and j.left.q_error for j in r.joins)
+
+
+def test_why_not(spark: SparkSession, executed: DataFrame) -> None:
+    assert "every join is a broadcast hash join" in springbok.why_not(executed, "broadcast")
+    merge = springbok.why_not(executed, "merge", table="lineitem")
+    assert "not a sort-merge join because that would cost" in merge and merge.endswith(".")
+    assert springbok.why_not(executed, "filter", table="lineitem").startswith("It has: RF001")
+    spark.conf.set("spark.springbok.join.broadcastBytesLimit", "0")
+    try:
+        answer = springbok.why_not(spark.sql(demo.query("q3")), "broadcast")
+        assert "BUILD_SIDE_TOO_BIG" in answer and "spark.springbok.join.broadcastBytesLimit" in answer
+    finally:
+        spark.conf.unset("spark.springbok.join.broadcastBytesLimit")
+    none = springbok.why_not(executed, "bloom", table="customer")
+    assert none.startswith("There is no bloom filter on customer") or "declined" in none
+    with pytest.raises(springbok.SpringbokError, match="reads no table 'nation'; it reads customer, lineitem, orders"):
+        springbok.why_not(executed, "filter", table="nation")
+    with pytest.raises(springbok.SpringbokError, match="neither a strategy nor a filter"):
+        springbok.why_not(executed, "teleport")
+
+
+def test_compare(spark: SparkSession, tpch: Path) -> None:
+    df = spark.sql(demo.query("q5"))
+    c = springbok.compare(df)
+    assert c.equal is None and c.off.state == c.on.state == "planned"
+    assert len(c.joins) == 5 and all(j.off and j.on for j in c.joins)
+    assert not c.off.filters and c.on.filters
+    assert springbok.report(df).state == "planned" and spark.conf.get("spark.springbok.enabled") == "true"
+    c = springbok.compare(df, run=True)
+    assert c.equal and c.seconds_on and c.on.state == "executed"
+    text = str(c)
+    assert "the answers are equal" in text and max(map(len, text.splitlines())) <= 100
+    assert "answers are equal" in c._repr_html_()
+
+
+def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "gone")
+    spark.range(10).write.parquet(path)
+    df = spark.read.parquet(path).join(spark.range(5), "id")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    df = df.where("id > 1 / 0")
+    with pytest.raises(springbok.SpringbokError, match="Spark cannot plan this query") as e:
+        springbok.report(df)
+    assert "\n" not in str(e.value) and "py4j" not in str(e.value)
+
+
+def test_a_connect_session_is_said_so() -> None:
+    class Session:
+        pass
+
+    class Frame:
+        sparkSession = Session()
+        isStreaming = False
+
+    with pytest.raises(springbok.SpringbokError, match=r"Spark Connect session.*EXPLAIN"):
+        springbok.report(Frame())  # type: ignore[arg-type]
+
+
+def test_hard_names_long_queries_and_many_joins(spark: SparkSession, valid: Callable[[Report], None]) -> None:
+    name = "a<b>&\"'`🦌"
+    quoted = name.replace("`", "``")
+    spark.range(100).createOrReplaceTempView("hard")
+    spark.sql(f"SELECT id AS `{quoted}` FROM hard").createOrReplaceTempView("named")
+    words = " OR ".join(f"a.`{quoted}` = {i * 1000003}" for i in range(400))
+    df = spark.sql(
+        f"SELECT * FROM named a JOIN named b ON a.`{quoted}` = b.`{quoted}` WHERE {words} OR a.`{quoted}` < 50"
+    )
+    assert len(words) > 10_000
+    df.collect()
+    r = springbok.report(df)
+    valid(r)
+    assert max(len(line) for line in str(r).splitlines()) <= 100
+    html = r._repr_html_()
+    assert "<b>" not in html and "&lt;b&gt;" in html
+    many = spark.range(10)
+    for _ in range(300):
+        many = many.join(spark.range(10).hint("broadcast"), "id")
+    r = springbok.report(many)
+    valid(r)
+    assert len(r.joins) == 300 and str(r) and r._repr_html_().count("<rect") == len(r.fragments)
+
+
 def test_explain_shows_the_section(spark: SparkSession, tpch: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spark.sql(demo.query("q3")).explain()
     text = capsys.readouterr().out
     assert "Extended Information (Springbok)" in text
     assert "RF000 <- c_custkey" in text and "RF000 -> o_custkey" in text
+    spark.sql(demo.query("q3")).explain("formatted")
+    text = capsys.readouterr().out
+    assert re.search(r"RuntimeFilter.*\nRF000 -> o_custkey", text)
 
 
 def test_conjuncts_that_changed_places(spark: SparkSession, tpch: Path) -> None:

@@ -83,15 +83,17 @@ for f in (lambda: springbok.configure(SparkSession.builder), lambda: springbok.r
         f()
     except springbok.SpringbokError as e:
         print("SAID", e)
+df = spark.range(1)
 spark.stop()
-try:
-    springbok.configure(SparkSession.builder)
-except springbok.SpringbokError as e:
-    print("SAID", e)
+for f in (lambda: springbok.configure(SparkSession.builder), lambda: springbok.report(df)):
+    try:
+        f()
+    except springbok.SpringbokError as e:
+        print("SAID", e)
 """
     done = python(code, tmp_path)
     said = [line for line in done.stdout.splitlines() if line.startswith("SAID")]
-    assert len(said) == 3, done.stderr[-2000:]
+    assert len(said) == 4, done.stderr[-2000:]
     assert all("springbok.configure" in line for line in said)
 
 

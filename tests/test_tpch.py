@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyspark
@@ -12,6 +13,7 @@ import pytest
 import springbok
 from pyspark.sql import SparkSession
 from springbok import demo
+from springbok.record import Report
 
 JOB = """
 import sys
@@ -38,8 +40,10 @@ spark.stop()
 
 
 @pytest.mark.parametrize("name", demo.QUERIES)
-def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str) -> None:
+def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str, valid: Callable[[Report], None]) -> None:
+    valid(springbok.report(spark.sql(demo.query(name))))
     row, report = demo.compare(spark, name, 1)
+    valid(report)
     assert row.equal
     assert not report.failures
     assert all(j.reason for j in report.joins)

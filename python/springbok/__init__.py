@@ -8,18 +8,25 @@
 
 from __future__ import annotations
 
+from springbok.compare import Comparison, compare
 from springbok.errors import SpringbokError
-from springbok.report import Report, report
+from springbok.record import Report
+from springbok.report import last_reports, report
 from springbok.session import configure, disabled, is_active, jar_path
 from springbok.version import __version__
+from springbok.why import why_not
 
 __all__ = [
+    "Comparison",
     "Report",
     "SpringbokError",
     "__version__",
+    "compare",
     "configure",
     "disabled",
     "is_active",
     "jar_path",
+    "last_reports",
     "report",
+    "why_not",
 ]

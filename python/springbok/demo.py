@@ -16,8 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from springbok.compare import answer
 from springbok.errors import SpringbokError
-from springbok.report import Report, report
+from springbok.record import Report
+from springbok.report import report
 from springbok.session import configure, disabled
 from springbok.version import __version__
 
@@ -114,14 +116,14 @@ def query(name: str) -> str:
     return (files("springbok") / "tpch" / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def session(master: str, memory: str) -> SparkSession:
+def session(master: str, memory: str, app: str = "springbok-demo") -> SparkSession:
     """A session as a user would make one, with Springbok."""
     from pyspark.sql import SparkSession
 
     builder = (
         configure(SparkSession.builder)
         .master(master)
-        .appName("springbok-demo")
+        .appName(app)
         .config("spark.driver.memory", memory)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -205,11 +207,6 @@ def _timed(spark: SparkSession, sql: str, on: bool) -> tuple[float, list[tuple[s
         return once()
     with disabled(spark):
         return once()
-
-
-def answer(rows: list[Any]) -> list[tuple[str, ...]]:
-    """Rows in an order of their own, sums of floats rounded: their order is not defined."""
-    return sorted(tuple(f"{v:.9g}" if isinstance(v, float) else str(v) for v in row) for row in rows)
 
 
 def _changed(off: dict[str, int], on: dict[str, int]) -> int:

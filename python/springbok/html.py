@@ -6,27 +6,49 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from springbok.text import amount, cost, effect, filter_name, keys, size, strategy
+from springbok.svg import STYLE, plan
+from springbok.text import (
+    amount,
+    conjunct,
+    cost,
+    effect,
+    factor,
+    filter_name,
+    keys,
+    missing,
+    observed,
+    read,
+    size,
+    state,
+    strategy,
+    used,
+    verdict,
+)
 
 if TYPE_CHECKING:
-    from springbok.report import Report
+    from springbok.compare import Comparison
+    from springbok.record import Report, Side
 
 _STYLE = """
-.springbok{--ink:#1b1f24;--soft:#59636e;--line:#d1d9e0;--good:#116329;--goodbg:#dafbe1;--idle:#7d4e00;--idlebg:#fff3d6;
- color:var(--ink);font:14px/1.45 system-ui,sans-serif;max-width:72rem}
-@media (prefers-color-scheme:dark){.springbok{
- --ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--good:#7ee2a0;--goodbg:#12361f;--idle:#f0c674;--idlebg:#3a2d0c}}
-.springbok h3{margin:1.2em 0 .4em;font-size:15px}
+.springbok{--ink:#1b1f24;--soft:#59636e;--line:#d1d9e0;--box:#f6f8fa;--good:#116329;--goodbg:#dafbe1;--idle:#7d4e00;
+ --idlebg:#fff3d6;--bad:#a40e26;--badbg:#ffebe9;--flow:#8ba3bd;--cast:#b9a1d6;
+ color:var(--ink);font:14px/1.45 system-ui,sans-serif;max-width:80rem}
+@media (prefers-color-scheme:dark){.springbok{--ink:#e6edf3;--soft:#9198a1;--line:#3d444d;--box:#161b22;--good:#7ee2a0;
+ --goodbg:#12361f;--idle:#f0c674;--idlebg:#3a2d0c;--bad:#ff9a92;--badbg:#481318;--flow:#4d6a8a;--cast:#72599b}}
+.springbok h3{margin:1.4em 0 .4em;font-size:15px}
 .springbok table{border-collapse:collapse;width:100%}
-.springbok th,.springbok td{border-bottom:1px solid var(--line);padding:.3em .6em;text-align:left;vertical-align:top;
+.springbok th,.springbok td{border-bottom:1px solid var(--line);padding:.35em .6em;text-align:left;vertical-align:top;
  background:none;color:inherit}
-.springbok th{color:var(--soft);font-weight:600}
-.springbok code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}
+.springbok th{color:var(--soft);font-weight:600;white-space:nowrap}
+.springbok code{font:12px ui-monospace,monospace;overflow-wrap:anywhere;color:inherit;background:none}
+.springbok td{overflow-wrap:anywhere}
 .springbok .soft{color:var(--soft)}
-.springbok .used,.springbok .idle{border-radius:4px;padding:0 .4em;white-space:nowrap}
+.springbok .used,.springbok .idle,.springbok .bad{border-radius:4px;padding:0 .4em;white-space:nowrap}
 .springbok .used{color:var(--good);background:var(--goodbg)}
 .springbok .idle{color:var(--idle);background:var(--idlebg)}
+.springbok .bad{color:var(--bad);background:var(--badbg)}
 .springbok details summary{cursor:pointer;color:var(--soft)}
+.springbok ul{margin:.3em 0;padding-left:1.2em}
 """
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -43,47 +65,104 @@ def page(r: Report) -> str:
 
 def fragment(r: Report) -> str:
     """What a notebook shows."""
-    parts = [
-        f"<p><strong>Springbok {escape(r.springbok)}</strong> on Spark {escape(r.spark)}: {escape(r.state)}</p>",
-        f"<p>{escape(r.note)}</p>" if r.note else "",
+    memory = r.resources.join_memory_per_executor_bytes
+    asks = f"The joins may take {size(memory)} of each executor's {size(r.resources.executor_heap_bytes)} heap."
+    picture = plan(r)
+    versions = f"<strong>Springbok {escape(r.springbok)}</strong> on Spark {escape(r.spark)}"
+    return _framed(
+        f"<p>{versions}: {_chip(r.state, state(r))}</p>",
+        *(f"<p>{escape(t)}</p>" for t in (r.note, missing(r)) if t),
+        *(f"<p>{_chip('bad', 'failed')} {escape(f['rule'])} with {escape(f['error'])}</p>" for f in r.failures),
         _joins(r),
         _filters(r),
+        _section(
+            "Conjuncts put into another order",
+            ("operator", "in this order", "ns a row"),
+            [
+                (
+                    escape(c.operator),
+                    "<br>".join(_code(conjunct(e)) for e in c.order),
+                    f"{c.cost_after:.0f} instead of {c.cost_before:.0f}",
+                )
+                for c in r.conjuncts
+                if c.changed
+            ],
+        ),
+        f'<h3>Plan</h3><div class="scroll">{picture}</div>' if picture else "",
         _tables(r),
-        "".join(f"<p>Failed: {escape(f['rule'])} with {escape(f['error'])}</p>" for f in r.failures),
+        f"<p>{escape(asks)}</p>" if memory else "",
         _section(
             "Settings that differ from the default",
             ("setting", "value"),
             [(_code(k), _code(v)) for k, v in r.settings.items()],
         ),
+    )
+
+
+def comparison(c: Comparison) -> str:
+    """Both plans side by side, as a notebook shows them."""
+    rows = [
+        (
+            _code(j.join),
+            escape(j.off or "none"),
+            escape(j.on or "none") + (" " + _chip("used", "changed") if j.changed else ""),
+            escape(str(j.reason)) if j.changed and j.reason else "",
+        )
+        for j in c.joins
     ]
-    return f'<div class="springbok"><style>{_STYLE}</style>{"".join(parts)}</div>'
+    return _framed(
+        f"<p><strong>Without and with Springbok</strong> {escape(verdict(c))}</p>",
+        _section("Joins", ("join", "without", "with", "why"), rows),
+        _section("Runtime filters", ("filter",), [(_code(t),) for t in used(c)]),
+    )
+
+
+def _framed(*parts: str) -> str:
+    return f'<div class="springbok"><style>{_STYLE}{STYLE}</style>{"".join(parts)}</div>'
+
+
+def _chip(kind: str, text: str) -> str:
+    """A word with a colour of its own."""
+    known = {"used": "used", "executed": "used", "bad": "bad"}
+    return f'<span class="{known.get(kind, "idle")}">{escape(text)}</span>'
+
+
+def _off(text: str, q: float | None) -> str:
+    """Marks how far an estimate is off where that is ten times and more."""
+    mark = factor(q)
+    return escape(text).replace(escape(mark), " " + _chip("bad", mark.lstrip(", "))) if q and q >= 10 else escape(text)
 
 
 def _joins(r: Report) -> str:
     rows = []
     for j in r.joins:
-        chosen = escape(strategy(j)) + (
-            f'<br><span class="soft">revised; planned {escape(str(j.planned))}</span>' if j.revised else ""
-        )
-        sides = "<br>".join(
-            f"{name}: {amount(s.rows)} <span class='soft'>({escape(s.rows_source)})</span>"
-            for name, s in (("left", j.left), ("right", j.right))
-            if s
-        )
+        chosen = [escape(strategy(j))]
+        if j.distribution and j.distribution not in (j.strategy or ""):
+            chosen.append(f'<span class="soft">{escape(j.distribution)}</span>')
+        if j.revised:
+            chosen.append(f"{_chip('revised', 'changed at run time')} from {escape(str(j.before))}")
+        if j.hint_honoured is False:
+            chosen.append(f"{_chip('bad', 'hint not honoured')} {_code(str(j.hint))}")
         others = "".join(f"<li>{escape(cost(a))}</li>" for a in j.alternatives)
-        why = escape(str(j.reason)) if j.reason else ""
+        why = [escape(str(t)) for t in (j.reason, *j.notes) if t]
         more = f"<details><summary>alternatives</summary><ul>{others}</ul></details>" if others else ""
         rows.append(
             (
                 str(j.id),
-                f"{escape(j.type)} {_code(keys(j))}",
-                chosen,
-                sides,
-                amount(j.output_rows, unknown=""),
-                why + more,
+                f"{escape(j.type)} {_code(keys(j))}"
+                + (f'<br><span class="soft">and</span> {_code(j.other_conjuncts)}' if j.other_conjuncts else ""),
+                "<br>".join(chosen),
+                "<br>".join(_side(name, s) for name, s in (("left", j.left), ("right", j.right))),
+                _off(amount(j.output_rows, unknown="") + factor(j.q_error), j.q_error),
+                "<br>".join(why) + more,
             )
         )
-    return _section("Joins", ("", "join", "strategy", "rows estimated", "rows out", "why"), rows)
+    return _section("Joins", ("", "join", "strategy", "rows", "rows out", "why"), rows)
+
+
+def _side(name: str, s: Side) -> str:
+    seen = f"; {_off(observed(s), s.q_error)}" if s.observed_rows is not None else ""
+    return f'{name}: {amount(s.rows)} <span class="soft">({escape(s.rows_source)})</span>{seen}'
 
 
 def _filters(r: Report) -> str:
@@ -91,7 +170,7 @@ def _filters(r: Report) -> str:
         (
             _code(filter_name(f)),
             str(f.join),
-            f'<span class="{"used" if f.status == "used" else "idle"}">{escape(f.status)}</span>',
+            _chip(f.status, f.status),
             escape(effect(f)),
             "" if f.status == "used" else escape(str(f.reason)),
         )
@@ -102,10 +181,18 @@ def _filters(r: Report) -> str:
 
 def _tables(r: Report) -> str:
     rows = [
-        (escape(t.name or "?"), escape(t.format), size(t.bytes), f"{amount(t.rows)} ({escape(t.rows_source)})")
+        (
+            escape(t.name or "?"),
+            escape(t.format),
+            size(t.bytes),
+            f"{amount(t.rows)} ({escape(t.rows_source)})"
+            + (f" {_chip('bad', 'no statistics')}" if "rows" in t.missing_statistics else ""),
+            escape(read(t)),
+            _code(", ".join(t.columns)),
+        )
         for t in r.tables
     ]
-    return _section("Tables", ("table", "format", "bytes", "rows"), rows)
+    return _section("Tables", ("table", "format", "bytes", "rows", "read", "columns"), rows)
 
 
 def _section(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -262,6 +262,16 @@ object SpringbokConf extends Logging {
     .checkValue(v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")
     .createWithDefault(0.1)
 
+  val REPORT_HISTORY: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "report.history")
+    .doc(
+      "Reports of finished queries that a session keeps, as text, for springbok.last_reports; 0 keeps none."
+    )
+    .version("0.1.0")
+    .intConf
+    .checkValue(v => v >= 0 && v <= 1000, "The number must be between 0 and 1000.")
+    .createWithDefault(20)
+
   /** Names a rule that is to fail; for the tests that a failing rule leaves query and answer intact. */
   val FAIL_IN: OptionalConfigEntry[String] = SQLConf
     .buildConf(prefix + "internal.failIn")
@@ -311,7 +321,8 @@ object SpringbokConf extends Logging {
     FILTER_MAX_EDGE_NODES,
     FILTER_MAX_KEYS,
     FILTER_MIN_BENEFIT_MS,
-    FILTER_MIN_REJECTION
+    FILTER_MIN_REJECTION,
+    REPORT_HISTORY
   )
 
   /** `docs/configs.md`: one row a setting. */

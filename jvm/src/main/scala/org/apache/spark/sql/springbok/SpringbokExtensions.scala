@@ -11,6 +11,7 @@ import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
 import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveRuntimeFilters}
 import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
 import org.apache.spark.sql.springbok.reorder.ReorderJoins
+import org.apache.spark.sql.springbok.report.LastReports
 
 /**
  * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
@@ -25,6 +26,8 @@ import org.apache.spark.sql.springbok.reorder.ReorderJoins
  *     v                                                                    <---------------------------------+
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
  *   a stage finishes ...... [ReviseJoinStrategy] the choice again with real sizes, then planned anew --------+
+ *     |
+ *   the query has ended ... [LastReports] one line in the log, and the report kept as text
  * }}}
  *
  * On a Spark that this jar was not made for nothing is hooked in, and one warning says so.
@@ -68,6 +71,7 @@ private object LateRules {
       SpringbokConf.warnUnknown(conf)
       if (!conf.contains(costEvaluator))
         conf.setConfString(costEvaluator, classOf[EdgeBlindCostEvaluator].getName)
+      LastReports.listenTo(session.sparkContext)
     }
   }
 }

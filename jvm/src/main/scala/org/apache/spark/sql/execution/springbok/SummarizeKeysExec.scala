@@ -61,12 +61,20 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
     s
   }
 
+  @transient @volatile private var startedNs = 0L
+
+  /** Time in ms since this very node was started, None before. */
+  def runningMs: Option[Long] = Option.when(startedNs != 0)((System.nanoTime() - startedNs) / 1000000)
+
+  private def starts(): Unit = if (startedNs == 0) startedNs = System.nanoTime()
+
   /** The position of a key in the summary. */
   def indexOf(key: BuildKey): Option[Int] = Some(plan.keys.indexWhere(_._1 == key)).filter(_ >= 0)
 
   private def bound: Seq[Expression] = plan.keys.map(_._1.expression)
 
-  override protected def doExecute(): RDD[InternalRow] =
+  override protected def doExecute(): RDD[InternalRow] = {
+    starts()
     if (plan.keys.isEmpty) child.execute()
     else {
       val (s, keys) = (summary, bound)
@@ -87,8 +95,12 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
         }
       }
     }
+  }
 
-  override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
+  override def inputRDDs(): Seq[RDD[InternalRow]] = {
+    starts()
+    child.asInstanceOf[CodegenSupport].inputRDDs()
+  }
 
   override protected def doProduce(ctx: CodegenContext): String =
     child.asInstanceOf[CodegenSupport].produce(ctx, this)

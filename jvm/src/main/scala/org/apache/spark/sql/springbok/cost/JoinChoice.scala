@@ -115,7 +115,7 @@ object JoinChoice {
       if (!in.equi) Some(Reason.notEqui)
       else if (!allowed(in, side)) Some(Reason.joinType("broadcast", side))
       else overBroadcastLimit(build(in, side), in)
-    Alternative(Broadcast(side), add(sent(in, side), stages(1, in.cluster)), why)
+    Alternative(Broadcast(side), sent(in, side) :+ stage(in), why)
   }
 
   private def hash(in: JoinInput, side: BuildSide): Alternative = {
@@ -126,13 +126,14 @@ object JoinChoice {
         Some(Reason.joinType("shuffled hash", side))
       else if (preserved(in, side)) Some(Reason.tracksMatches(side))
       else overHashLimit(b, p, in)
-    Alternative(ShuffledHash(side), add(partitioned(p, b), exchanges(in) + in.orderedOutput * sortShare), why)
+    val terms = partitioned(p, b) ++ exchanges(in) :+ ("sorting the output" -> in.orderedOutput * sortShare)
+    Alternative(ShuffledHash(side), terms, why)
   }
 
   private def merge(in: JoinInput): Alternative = {
     val why =
       if (!in.equi) Some(Reason.notEqui) else Option.when(!in.mergeable)(Reason.notSortable)
-    Alternative(SortMerge, add(sortMerge(in.left, in.right), exchanges(in)), why)
+    Alternative(SortMerge, sortMerge(in.left, in.right) ++ exchanges(in), why)
   }
 
   private def nestedLoop(in: JoinInput, side: BuildSide): Alternative = {
@@ -140,27 +141,31 @@ object JoinChoice {
       if (in.equi) Some(Reason.everyPair(in.left.rows, in.right.rows))
       else if (!allowed(in, side)) Some(Reason.joinType("broadcast nested loop", side))
       else overBroadcastLimit(build(in, side), in)
-    val compared = add(sent(in, side), pairs(in.left, in.right, nestedLoopPair))
-    Alternative(NestedLoop(side), add(compared, stages(1, in.cluster)), why)
+    val compared = "pairs of rows" -> pairs(in.left, in.right, nestedLoopPair)
+    Alternative(NestedLoop(side), sent(in, side) :+ compared :+ stage(in), why)
   }
 
   private def cartesian(in: JoinInput): Alternative = {
     val why =
       if (in.equi) Some(Reason.everyPair(in.left.rows, in.right.rows))
       else Option.when(!in.cartesian)(Reason.notInner)
-    val read = cartesianReads(in.left, in.right, in.cluster)
-    Alternative(Cartesian, add(read, pairs(in.left, in.right, cartesianPair)), why)
+    val terms = Seq(
+      "network" -> cartesianReads(in.left, in.right, in.cluster),
+      "pairs of rows" -> pairs(in.left, in.right, cartesianPair)
+    )
+    Alternative(Cartesian, terms, why)
   }
 
-  private def sent(in: JoinInput, side: BuildSide): Double =
+  private def sent(in: JoinInput, side: BuildSide): Terms =
     JoinCost.broadcast(build(in, side), in.cluster.executors, in.cluster.coresPerExecutor)
 
   /** What a partitioned join takes beside its bytes. */
-  private def exchanges(in: JoinInput): Double =
-    stages(Seq(in.left, in.right).count(!_.partitioned), in.cluster) +
-      idleCores(in.left, in.right, in.cluster)
+  private def exchanges(in: JoinInput): Terms = Seq(
+    "stages" -> stages(Seq(in.left, in.right).count(!_.partitioned), in.cluster),
+    "idle cores" -> idleCores(in.left, in.right, in.cluster)
+  )
 
-  private def add(a: Double, b: Double): Double = if (a < 0 || b < 0) Unknown else a + b
+  private def stage(in: JoinInput): (String, Double) = "stages" -> stages(1, in.cluster)
 
   private def allowed(in: JoinInput, side: BuildSide): Boolean =
     if (side == BuildLeft) in.broadcastLeft else in.broadcastRight
@@ -209,8 +214,7 @@ object JoinChoice {
       Seq(in.limits.broadcastBytes.toDouble, heap, in.limits.sparkBroadcastBytes.toDouble).min
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
-      // Impala's margin: the hash table is a tenth larger than its rows.
-      case Some(b) if b * 1.1 > limit => Some(Reason.tooBig(b, limit))
+      case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
       case _ =>
         side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)

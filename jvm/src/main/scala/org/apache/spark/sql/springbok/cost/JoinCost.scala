@@ -9,6 +9,12 @@ object JoinCost {
   /** An unknown cost. */
   val Unknown: Double = -1
 
+  /** The parts of a cost by name, in bytes. */
+  type Terms = Seq[(String, Double)]
+
+  /** The whole cost; unknown if a part is. */
+  def sum(terms: Terms): Double = if (terms.exists(_._2 < 0)) Unknown else terms.map(_._2).sum
+
   /** Bytes that Impala adds to a row for each tuple when it is serialized. */
   val tupleOverhead = 4
 
@@ -55,11 +61,15 @@ object JoinCost {
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
    * collects the side and builds the table alone, while every core of the cluster waits.
    */
-  def broadcast(build: Side, nodes: Int, coresPerNode: Int): Double =
-    if (build.bytes < 0 || nodes < 1) Unknown
+  def broadcast(build: Side, nodes: Int, coresPerNode: Int): Terms =
+    if (build.bytes < 0 || nodes < 1) Seq("network" -> Unknown)
     else {
       val parallel = math.max(1.0, math.sqrt(coresPerNode.toDouble))
-      build.bytes * nodes + build.bytes * nodes * parallel + build.bytes * nodes * coresPerNode * driverShare
+      Seq(
+        "network" -> build.bytes * nodes,
+        "hash tables" -> build.bytes * nodes * parallel,
+        "driver" -> build.bytes * nodes * coresPerNode * driverShare
+      )
     }
 
   /** Impala's own broadcast cost: `2 × size × nodes`. */
@@ -72,19 +82,18 @@ object JoinCost {
     else (if (left.partitioned) 0 else left.bytes) + (if (right.partitioned) 0 else right.bytes)
 
   /** Cost of a partitioned hash join: both sides over the network and the build side's table. */
-  def partitioned(probe: Side, build: Side): Double = {
-    val sent = network(probe, build)
-    if (sent < 0) Unknown else sent + build.bytes
-  }
+  def partitioned(probe: Side, build: Side): Terms =
+    Seq("network" -> network(probe, build), "hash tables" -> build.bytes)
 
   /**
    * Cost of a sort-merge join: both sides over the network and sorted, unless already sorted by the keys; sorting a side
    * measured about as much as sending it.
    */
-  def sortMerge(left: Side, right: Side): Double = {
-    val sent = network(left, right)
-    if (sent < 0) Unknown else sent + Seq(left, right).filterNot(_.sorted).map(_.bytes).sum * sortShare
-  }
+  def sortMerge(left: Side, right: Side): Terms =
+    Seq(
+      "network" -> network(left, right),
+      "sorting" -> Seq(left, right).filterNot(_.sorted).map(_.bytes).sum * sortShare
+    )
 
   /** Cost of sorting a byte relative to that of sending it. */
   val sortShare = 1.0
@@ -138,6 +147,9 @@ object JoinCost {
       left.bytes + right.bytes * math.max(1.0, math.max(cluster.cores.toDouble, left.bytes / scanPartition))
 
   private val scanPartition = 128.0 * (1 << 20)
+
+  /** Memory that a broadcast relation takes, relative to the bytes of its rows: Impala's margin. */
+  val relationOverhead = 1.1
 
   /** Memory that a hash table takes, relative to the bytes of its rows: pointers, load factor, growth. */
   val hashTableOverhead = 2.0

@@ -60,7 +60,9 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     val out = rows(a | b, kept) * outputNs
     def side(set: Long, rows: Double) = JoinCost.Side(Some(rows), graph.rowBytes(set), None)
     def broadcast =
-      JoinCost.broadcast(side(build, n), cluster.executors, cluster.coresPerExecutor) * nsPerByte + probing(p)
+      JoinCost.sum(
+        JoinCost.broadcast(side(build, n), cluster.executors, cluster.coresPerExecutor)
+      ) * nsPerByte + probing(p)
     def probing(rows: Double) = rows * (FilterCost.probe + FilterCost.lookupMiss(n))
     graph.keyOf(probe, build) match {
       // A nested loop.
@@ -69,8 +71,9 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
         val part = math.min(1.0, n / math.max(1.0, domain))
         val filter = Option.when(part < leastKept && graph.relations(i).filterable)(i -> part)
         val left = p * filter.fold(1.0)(_._2)
-        val shuffled = JoinCost.partitioned(side(probe, left), side(build, n)) * nsPerByte + probing(left) +
-          stageNs * cluster.executors * cluster.coresPerExecutor
+        val shuffled =
+          JoinCost.sum(JoinCost.partitioned(side(probe, left), side(build, n))) * nsPerByte + probing(left) +
+            stageNs * cluster.executors * cluster.coresPerExecutor
         val fits = graph.rows(build, bound = true) * graph.rowBytes(build) * 1.1 <= broadcastBytes
         if (fits && broadcast <= shuffled) Step(out + broadcast, probe, None)
         else Step(out + shuffled, probe, filter)

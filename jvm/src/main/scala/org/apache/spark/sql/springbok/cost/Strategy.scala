@@ -56,4 +56,6 @@ object Distribution {
 }
 
 /** One way to execute a join, with its cost in bytes or why it is ruled out. */
-final case class Alternative(strategy: Strategy, cost: Double, ruledOut: Option[Reason])
+final case class Alternative(strategy: Strategy, terms: JoinCost.Terms, ruledOut: Option[Reason]) {
+  val cost: Double = JoinCost.sum(terms)
+}

@@ -47,16 +47,15 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
   }
 
   /** The summary under a shuffle's exchange, of the run that filled it. */
-  def summaryOf(s: ShuffleQueryStageExec): Option[SummarizeKeysExec] = {
-    def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
-      case k: SummarizeKeysExec => Some(k)
-      case _: WholeStageCodegenExec | _: InputAdapter => under(p.children.head)
-      case _ => None
-    }
-    s.shuffle match {
-      case e: ShuffleExchangeExec => under(e.child)
-      case _ => None
-    }
+  def summaryOf(s: ShuffleQueryStageExec): Option[SummarizeKeysExec] = s.shuffle match {
+    case e: ShuffleExchangeExec => under(e.child)
+    case _ => None
+  }
+
+  private[filter] def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
+    case k: SummarizeKeysExec => Some(k)
+    case _: WholeStageCodegenExec | _: InputAdapter => under(p.children.head)
+    case _ => None
   }
 }
 
@@ -82,6 +81,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       case _ =>
         val o = decide()
         record.memo = Some(exchange -> o)
+        record.waitedMs =
+          exchange.children.headOption.flatMap(ResolveRuntimeFilters.under).flatMap(_.runningMs)
         o
     }
     rewritten(outcome)

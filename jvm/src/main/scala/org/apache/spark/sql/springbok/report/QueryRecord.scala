@@ -118,6 +118,9 @@ final class FilterRecord(
   @volatile var buildKeys: Option[Long] = None
   @volatile var expectedKept: Option[Double] = None
   @volatile var observedKept: Option[Double] = None
+
+  /** Time in ms from the start of the build side's stage to the decision: the scan had to wait for it. */
+  @volatile var waitedMs: Option[Long] = None
   @volatile var bytes: Option[Long] = None
   @volatile var falsePositiveRate: Option[Double] = None
 

@@ -20,8 +20,11 @@ import org.apache.spark.sql.types._
 /**
  * Rows, bytes and columns of logical plans: from finished stages, the catalog, footers, and Impala's formulas above
  * them. Remembers what it was asked, so one instance serves one planning.
+ *
+ * @param runtime
+ *   whether finished stages count; without them the estimates are those of the first planning
  */
-final class PlanStats extends PredicateHelper {
+final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
   private val known = new IdentityHashMap[LogicalPlan, Estimate]()
   private val relations = new RelationStats
 
@@ -42,6 +45,7 @@ final class PlanStats extends PredicateHelper {
   def ignored(relation: LogicalRelation): Seq[Reason] = relations.ignored(relation)
 
   private def compute(plan: LogicalPlan): Estimate = plan match {
+    case s: LogicalQueryStage if !runtime => apply(s.logicalPlan)
     case s: LogicalQueryStage if s.isMaterialized => stage(s)
     case s: LogicalQueryStage => running(s)
     case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => relations.relation(r, fs)

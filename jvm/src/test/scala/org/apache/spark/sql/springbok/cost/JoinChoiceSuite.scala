@@ -32,24 +32,28 @@ class JoinChoiceSuite extends AnyFunSuite {
     // broadcast = 2 × size × nodes
     assert(JoinCost.impalaBroadcast(side(100), 7) == 1400)
     // partitioned = lhs + rhs over the network + rhs into hash tables
-    assert(JoinCost.partitioned(side(1000), side(100)) == 1200)
+    assert(JoinCost.sum(JoinCost.partitioned(side(1000), side(100))) == 1200)
     // a side that is already partitioned on the keys is not sent
-    assert(JoinCost.partitioned(side(1000, partitioned = true), side(100)) == 200)
-    assert(JoinCost.partitioned(side(1000, partitioned = true), side(100, partitioned = true)) == 100)
+    assert(JoinCost.sum(JoinCost.partitioned(side(1000, partitioned = true), side(100))) == 200)
+    assert(
+      JoinCost.sum(JoinCost.partitioned(side(1000, partitioned = true), side(100, partitioned = true))) == 100
+    )
     // missing statistics
     assert(JoinCost.impalaBroadcast(unknown, 7) == JoinCost.Unknown)
-    assert(JoinCost.broadcast(unknown, 7, 1) == JoinCost.Unknown)
-    assert(JoinCost.partitioned(unknown, side(100)) == JoinCost.Unknown)
-    assert(JoinCost.partitioned(side(100), unknown) == JoinCost.Unknown)
+    assert(JoinCost.sum(JoinCost.broadcast(unknown, 7, 1)) == JoinCost.Unknown)
+    assert(JoinCost.sum(JoinCost.partitioned(unknown, side(100))) == JoinCost.Unknown)
+    assert(JoinCost.sum(JoinCost.partitioned(side(100), unknown)) == JoinCost.Unknown)
     assert(JoinCost.impalaBroadcast(side(100), 0) == JoinCost.Unknown)
-    assert(JoinCost.sortMerge(unknown, side(100)) == JoinCost.Unknown)
+    assert(JoinCost.sum(JoinCost.sortMerge(unknown, side(100))) == JoinCost.Unknown)
     // the serialized row has 4 bytes more than the row in memory
     assert(Side(Some(10), 96, None).bytes == 1000)
   }
 
   test("Spark's broadcast costs Impala's, √cores more tables and the driver's share") {
     assert(
-      JoinCost.broadcast(side(100), 10, 4) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
+      JoinCost.sum(
+        JoinCost.broadcast(side(100), 10, 4)
+      ) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
     )
   }
 
@@ -103,7 +107,8 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinChoice(input(side(900 * mb), side(900 * mb))).chosen == Strategy.ShuffledHash(BuildRight))
     // The left side's bytes that make a shuffle as expensive as the broadcast of the right side.
     val in = input(side(0), side(10 * mb))
-    val sent = JoinCost.broadcast(in.right, 10, 4) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
+    val sent =
+      JoinCost.sum(JoinCost.broadcast(in.right, 10, 4)) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
     def chosen(mode: String) = JoinChoice(in.copy(left = side(sent), defaultMode = mode))
     assert(chosen("SPARK").reason.code == "TIE" && chosen("SPARK").chosen == Strategy.Spark)
     assert(chosen("BROADCAST").chosen == Strategy.Broadcast(BuildRight))
@@ -170,7 +175,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     val in = input(side(900 * mb), side(800 * mb))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
     assert(JoinChoice(in.copy(orderedOutput = 2000 * mb)).chosen == Strategy.SortMerge)
-    assert(JoinCost.sortMerge(side(10).copy(sorted = true), side(20)) == 50)
+    assert(JoinCost.sum(JoinCost.sortMerge(side(10).copy(sorted = true), side(20))) == 50)
     val sorted = in.copy(
       left = side(900 * mb, partitioned = true).copy(sorted = true),
       right = side(800 * mb, partitioned = true).copy(sorted = true)

@@ -1,0 +1,82 @@
+package org.apache.spark.sql.springbok.report
+
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
+import org.json4s.JObject
+import org.json4s.JsonDSL._
+
+/** The runtime filters of a query, made or not, with what they removed. */
+final private[report] class FilterReport(record: QueryRecord, graph: PlanGraph, numbers: PlanNumbers) {
+  private val at: Map[FilterRecord, Seq[PlanNode]] =
+    graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
+
+  /** The fragment that each filter is built from, by the filter's id. */
+  private val sources: Map[String, Int] = graph.nodes.flatMap { n =>
+    n.plan match {
+      case s: SummarizeKeysExec => s.plan.labels.map(_.takeWhile(_ != ' ') -> graph.home(n.id))
+      case _ => Nil
+    }
+  }.toMap
+
+  // Placed ones first, in the order of their ids.
+  def json: Seq[JObject] = record.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(one)
+
+  /** Rows that all filters removed row by row. */
+  def rowsRemoved: Long = record.filters.flatMap(f => removed(tested(f))).sum
+
+  /** Where the filter was tested row by row in a finished run. */
+  private def tested(f: FilterRecord): Seq[AppliedRuntimeFilterExec] =
+    at.getOrElse(f, Nil).map(_.plan).collect {
+      case a: AppliedRuntimeFilterExec if a.predicate.isDefined && numbers.ran => a
+    }
+
+  private def rowsIn(tested: Seq[AppliedRuntimeFilterExec]): Option[Long] =
+    Option.when(tested.nonEmpty)(tested.map(n => rowsOf(n.child)).sum)
+
+  private def removed(tested: Seq[AppliedRuntimeFilterExec]): Option[Long] =
+    rowsIn(tested).map(_ - tested.map(_.metrics("numOutputRows").value).sum)
+
+  private def one(f: FilterRecord): JObject = {
+    val nodes = at.getOrElse(f, Nil)
+    val tests = tested(f)
+    val pauses = Option.when(tests.nonEmpty)(tests.map(_.metrics("numPauses").value).sum)
+    val scan = nodes
+      .flatMap(_.plan.collectFirst { case s: FileSourceScanExec => s })
+      .headOption
+      .filter(_ => numbers.ran)
+    // A filter whose scan never came to be resolved did nothing.
+    val status = if (numbers.ran && f.status == "placed") "unused" else f.status
+    ("id" -> f.number.map(_ => f.id)) ~
+      ("join" -> f.join) ~
+      ("source" -> f.sourceKey) ~
+      ("target_table" -> f.targetTable) ~
+      ("target_column" -> f.targetColumn) ~
+      ("from_fragment" -> f.number.flatMap(_ => sources.get(f.id))) ~
+      ("to_fragments" -> nodes.map(n => graph.home(n.id)).distinct) ~
+      ("status" -> status) ~
+      ("reason" -> ReportJson.reason(f.outcome)) ~
+      ("kinds" -> f.kinds) ~
+      ("expected_kept" -> ReportJson.finite(f.expectedKept)) ~
+      ("build_rows" -> f.buildRows) ~
+      ("build_keys" -> f.buildKeys) ~
+      ("bytes" -> f.bytes) ~
+      ("false_positive_rate" -> f.falsePositiveRate) ~
+      ("waited_ms" -> f.waitedMs) ~
+      ("rows_in" -> rowsIn(tests)) ~
+      ("rows_removed" -> removed(tests)) ~
+      ("row_groups" -> f.rowGroups.map(_._2)) ~
+      ("row_groups_removed" -> f.rowGroups.map(_._1)) ~
+      ("files" -> scan.flatMap(s => numbers.footers(s.relation)).map(_.files)) ~
+      ("files_read" -> scan.flatMap(PlanNumbers.metric(_, "numFiles"))) ~
+      ("scan_rows" -> scan.map(rowsOf)) ~
+      ("pauses" -> pauses) ~
+      ("switched_off" -> pauses.map(_ > 0))
+  }
+
+  /** Rows that came out of an operator, or of the first one below it that counts them. */
+  private def rowsOf(p: SparkPlan): Long = p match {
+    case f: AppliedRuntimeFilterExec if f.predicate.isEmpty => rowsOf(f.child)
+    case _ =>
+      PlanNumbers.metric(p, "numOutputRows").orElse(p.children.headOption.map(rowsOf)).getOrElse(0L)
+  }
+}

@@ -1,0 +1,107 @@
+package org.apache.spark.sql.springbok.report
+
+import java.util.{ArrayDeque, Collections, Map => JMap, WeakHashMap}
+import java.util.concurrent.TimeoutException
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.Logging
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.Strategy
+import org.json4s.JsonDSL._
+import org.json4s.jackson.JsonMethods.{compact, render}
+
+/**
+ * The reports of the last queries of each session, as text: `count()`, `show()`, writes and SQL of others plan queries of
+ * their own, which no DataFrame that a user holds will ever see run. Plans are not kept, nor sessions.
+ *
+ * Works on the thread of Spark's listeners, beside the queries. Of queries without a join nothing is kept.
+ *
+ * '''Settings''': `spark.springbok.report.history`.
+ */
+object LastReports extends SparkListener with Logging {
+
+  /** `plans`: semantic hashes of the query's own plan and of those that an action may have put operators upon. */
+  final private case class Entry(json: String, plans: Set[Int])
+
+  private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
+  private val contexts = Collections.newSetFromMap(new WeakHashMap[SparkContext, java.lang.Boolean]())
+
+  /** Listens to a context, once. */
+  def listenTo(sc: SparkContext): Unit = contexts.synchronized {
+    if (contexts.add(sc)) sc.addSparkListener(this)
+  }
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: SparkListenerSQLExecutionEnd if e.qe != null && e.executionFailure.isEmpty =>
+      // The last events of a context arrive while it stops.
+      if (!e.qe.sparkSession.sparkContext.isStopped) Guarded("LastReports", (), None)(finished(e))
+    case _ =>
+  }
+
+  private def finished(e: SparkListenerSQLExecutionEnd): Unit = {
+    val session = e.qe.sparkSession
+    val history = session.sessionState.conf.getConf(SpringbokConf.REPORT_HISTORY)
+    for (r <- SpringbokReport.recordOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
+      logInfo(line(e.executionId, r, e.qe))
+      if (history > 0) keep(session, history, entry(e))
+    }
+  }
+
+  private def entry(e: SparkListenerSQLExecutionEnd): Entry = {
+    val execution = ("id" -> e.executionId) ~
+      ("action" -> e.executionName.getOrElse("unknown")) ~
+      ("duration_ms" -> e.duration / 1000000)
+    val document = e.qe.sparkSession.withActive(SpringbokReport.of(e.qe)) ~ ("execution" -> execution)
+    Entry(compact(render(document)), plans(e.qe.analyzed).map(_.semanticHash()).toSet)
+  }
+
+  /** The plan and what it stands upon, down to the first operator with several inputs. */
+  private def plans(p: LogicalPlan): Seq[LogicalPlan] = p +: (p match {
+    case u: UnaryNode => plans(u.child)
+    case _ if p.children.isEmpty => p.innerChildren.collect { case l: LogicalPlan => l }.flatMap(plans)
+    case _ => Nil
+  })
+
+  private def keep(session: SparkSession, history: Int, e: Entry): Unit = {
+    val ring = rings.computeIfAbsent(session, _ => new ArrayDeque[Entry]())
+    ring.synchronized {
+      ring.addLast(e)
+      while (ring.size > history) ring.removeFirst()
+    }
+  }
+
+  /** For the log: neither names nor values of the query. */
+  private[report] def line(execution: Long, r: QueryRecord, qe: QueryExecution): String = {
+    val (joins, filters) = (r.joins, r.filters)
+    val ours = joins.count(j => j.latest.exists(_.choice.chosen != Strategy.Spark))
+    val graph = new PlanGraph(qe.executedPlan)
+    val removed = new FilterReport(r, graph, new PlanNumbers(graph, ran = true)).rowsRemoved
+    s"query $execution: planned $ours of ${joins.size} joins, used ${filters.count(_.status == "used")} of " +
+      s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
+  }
+
+  /** The session's last `n` reports, the newest first, as one JSON array; called from Python. */
+  def last(session: SparkSession, n: Int): String =
+    entries(session).reverse.take(n).map(_.json).mkString("[", ",", "]")
+
+  /** The report of the last query that ran this very plan, alone or below operators of an action; null if none did. */
+  def of(qe: QueryExecution): String = {
+    val hash = qe.analyzed.semanticHash()
+    entries(qe.sparkSession).reverse.find(_.plans(hash)).fold(null: String)(_.json)
+  }
+
+  private def entries(session: SparkSession): Seq[Entry] = {
+    try session.sparkContext.listenerBus.waitUntilEmpty(10000)
+    catch {
+      case _: TimeoutException => logWarning("the listeners are late; the last reports may be missing")
+    }
+    Option(rings.get(session)).toSeq.flatMap(ring => ring.synchronized(ring.asScala.toList))
+  }
+}

@@ -1,0 +1,121 @@
+package org.apache.spark.sql.springbok.report
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.AttributeMap
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  RuntimeFilterExec,
+  SummarizeKeysExec
+}
+import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters, PlanStats}
+
+/**
+ * Estimated and observed rows and bytes of a plan's operators and exchanges.
+ *
+ * Estimates are those of planning, whatever stages have finished since. Between the scan of a runtime filter and its join
+ * they are less by what the filter was expected to remove; above the join they are as without it.
+ *
+ * @param ran
+ *   whether the metrics are those of a finished run
+ */
+final private[report] class PlanNumbers(graph: PlanGraph, val ran: Boolean) {
+  private val stats = new PlanStats(runtime = false)
+
+  private val guesses = mutable.Map.empty[Int, Guess]
+
+  for (f <- graph.fragments; n <- f.nodes.reverseIterator) guesses(n.id) = guess(n)
+
+  def statistics(p: LogicalPlan): Estimate = stats(p)
+
+  def footers(fs: HadoopFsRelation): Option[ParquetFooters.Table] = stats.footers(fs)
+
+  def estimatedRows(n: PlanNode): Option[Double] = ReportJson.finite(guesses(n.id).rows)
+
+  def estimatedRows(i: PlanInput): Option[Double] = ReportJson.finite(of(i).rows)
+
+  /** Bytes of an input's rows in memory. */
+  def estimatedBytes(i: PlanInput): Option[Double] = {
+    val top = i match {
+      case PlanInput.Operator(n) => n.plan
+      case PlanInput.Fragment(f) => graph.fragments(f).nodes.head.plan
+    }
+    val columns = PlanNumbers.link(top).map(stats(_).columns).getOrElse(AttributeMap.empty)
+    estimatedRows(i).map(_ * Estimate.rowBytes(top.output, columns))
+  }
+
+  /** Rows that came out of an operator. */
+  def rows(n: PlanNode): Option[Long] = if (ran) PlanNumbers.metric(n.plan, "numOutputRows") else None
+
+  /** Rows that an input gave: those of the first operator in it that counts them and all below it keeps. */
+  def rows(i: PlanInput): Option[Long] = i match {
+    case PlanInput.Fragment(f) => graph.fragments(f).exchange.flatMap(sent)
+    case PlanInput.Operator(n) =>
+      rows(n).orElse(if (PlanNumbers.keepsRows(n.plan) && n.inputs.size == 1) rows(n.inputs.head) else None)
+  }
+
+  /** Rows that went through an exchange. */
+  def sent(e: Exchange): Option[Long] =
+    if (!ran) None
+    else PlanNumbers.metric(e, "shuffleRecordsWritten").orElse(PlanNumbers.metric(e, "numOutputRows"))
+
+  /** Bytes of them in memory. */
+  def bytes(i: PlanInput): Option[Long] = i match {
+    case PlanInput.Fragment(f) if ran =>
+      graph.fragments(f).exchange.flatMap(PlanNumbers.metric(_, "dataSize"))
+    case PlanInput.Operator(n) if PlanNumbers.keepsRows(n.plan) && n.inputs.size == 1 => bytes(n.inputs.head)
+    case _ => None
+  }
+
+  private def of(i: PlanInput): Guess = i match {
+    case PlanInput.Operator(n) => guesses(n.id)
+    case PlanInput.Fragment(f) =>
+      graph.fragments(f).nodes.headOption.fold(Guess(None, Set.empty))(n => guesses(n.id))
+  }
+
+  private def guess(n: PlanNode): Guess = {
+    val below = n.inputs.toSeq.map(of)
+    val filters = below.flatMap(_.filters).toSet
+    n.plan match {
+      case p if PlanNumbers.keepsRows(p) && below.size == 1 => below.head
+      case s: FileSourceScanExec =>
+        val table = PlanNumbers.link(s).flatMap(_.collectLeaves().headOption)
+        Guess(table.flatMap(stats(_).rows).map(_.value), filters)
+      case p =>
+        val here = p match {
+          case j: BaseJoinExec =>
+            val join = j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag)).map(_.id)
+            filters.filterNot(f => join.contains(f.join))
+          case f: AppliedRuntimeFilterExec if f.info != null => filters + f.info.record
+          case f: RuntimeFilterExec if f.info != null => filters + f.info.record
+          case _ => filters
+        }
+        val kept = here.toSeq.flatMap(_.expectedKept).product
+        Guess(p.logicalLink.flatMap(stats(_).rows).map(_.value * kept), here)
+    }
+  }
+}
+
+/** What was estimated of an operator's output, and the runtime filters in it whose join is still above. */
+final private case class Guess(rows: Option[Double], filters: Set[FilterRecord])
+
+private[report] object PlanNumbers {
+
+  /** Operators that give every row that they take, no more and no less. */
+  def keepsRows(p: SparkPlan): Boolean = p match {
+    case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec => true
+    case _ => false
+  }
+
+  def metric(p: SparkPlan, name: String): Option[Long] = p.metrics.get(name).map(_.value)
+
+  /** The logical operator that a physical one stands for; what planning has put in stands for its child's. */
+  def link(p: SparkPlan): Option[LogicalPlan] =
+    p.logicalLink.orElse(if (p.children.size == 1) link(p.children.head) else None)
+}

@@ -1,0 +1,156 @@
+"""`python -m springbok doctor`: is everything there that Springbok needs, and does anything stand against it?"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from springbok.errors import SpringbokError
+from springbok.session import EXPLAIN_PROVIDER, configure, is_active, jar_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
+
+# Settings of Spark that take something from Springbok: the value that does, and what it does.
+_CONFLICTS = {
+    "spark.sql.adaptive.enabled": ("false", "no runtime filters are made, and no decision is revised at run time"),
+    "spark.sql.exchange.reuse": ("false", "no runtime filters are made: the build side would run twice"),
+    "spark.springbok.enabled": ("false", "Springbok is switched off"),
+    "spark.springbok.join.enabled": ("false", "join strategies are Spark's own"),
+    "spark.springbok.runtimeFilter.mode": ("OFF", "no runtime filters are made"),
+}
+_EVALUATOR = "spark.sql.adaptive.customCostEvaluatorClass"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: ok, warning or failed, and what to do."""
+
+    state: str
+    what: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.state:<8} {self.what}" + (f"\n         {self.advice}" if self.advice else "")
+
+
+def run(say: Callable[[str], None] = print) -> int:
+    """Look at everything and say what was found; 1 if Springbok cannot work here, else 0."""
+    failed = False
+    for check in checks():
+        say(str(check))
+        failed = failed or check.state == "failed"
+    say("Springbok cannot work here." if failed else "Springbok works here.")
+    return 1 if failed else 0
+
+
+def checks() -> Iterator[Check]:
+    """All checks; those that need a session end with one that starts."""
+    yield _python()
+    spark, java, jar = _pyspark(), _java(), _jar()
+    yield from (spark, java, jar)
+    if any(c.state == "failed" for c in (spark, java, jar)):
+        yield Check("warning", "no session was started", "Mend what failed above and run the doctor again.")
+        return
+    try:
+        session = _session()
+    except Exception as e:
+        first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        yield Check("failed", f"a local Spark session does not start: {first[:200]}", "Its log above says why.")
+        return
+    try:
+        yield from of_session(session)
+    finally:
+        session.stop()
+
+
+def of_session(spark: SparkSession) -> Iterator[Check]:
+    """Whether the extension works in a session, and the settings that stand against it."""
+    if not is_active(spark):
+        yield Check(
+            "failed",
+            "the extension is not active in a session",
+            f"Is spark.sql.extensions set elsewhere, or the jar made for another Spark than {spark.version}?",
+        )
+        return
+    yield Check("ok", f"the extension is active in Spark {spark.version}")
+    conf = spark.conf
+    joins = _reported(spark)
+    if joins:
+        yield Check("ok", f"a join was planned: {joins}")
+    elif conf.get("spark.springbok.enabled") == "true":
+        yield Check("failed", "a join was not planned", "The log has a warning of the rule that failed.")
+    for key, (value, effect) in _CONFLICTS.items():
+        if (conf.get(key, None) or "").lower() == value.lower():
+            yield Check("warning", f"{key} is {value}: {effect}", f"Take {key} away.")
+    evaluator = conf.get(_EVALUATOR, None) or ""
+    if evaluator and "springbok" not in evaluator:
+        yield Check(
+            "warning",
+            f"{_EVALUATOR} is {evaluator}, which counts runtime filters as shuffles",
+            "Plans with filters may be rejected at run time; take it away if you can.",
+        )
+    if EXPLAIN_PROVIDER not in (conf.get("spark.sql.extendedExplainProviders", None) or ""):
+        yield Check(
+            "warning", "EXPLAIN shows no section", f"Set spark.sql.extendedExplainProviders={EXPLAIN_PROVIDER}."
+        )
+
+
+def _reported(spark: SparkSession) -> str:
+    from springbok.report import report
+
+    df = spark.sql(_JOIN)
+    df.collect()
+    return ", ".join(j.strategy or "" for j in report(df).joins if j.reason)
+
+
+def _python() -> Check:
+    text = f"Python {sys.version_info.major}.{sys.version_info.minor}"
+    return Check("ok", text) if sys.version_info >= (3, 10) else Check("failed", text, "Springbok needs Python 3.10+.")
+
+
+def _pyspark() -> Check:
+    try:
+        found = version("pyspark")
+    except PackageNotFoundError:
+        return Check("failed", "PySpark is not installed", "pip install 'pyspark==4.2.*'")
+    if not found.startswith("4.2."):
+        return Check("failed", f"PySpark {found}", "The jar is made for Spark 4.2: pip install 'pyspark==4.2.*'")
+    return Check("ok", f"PySpark {found}")
+
+
+def _java() -> Check:
+    home = os.environ.get("JAVA_HOME")
+    exe = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not exe or not Path(exe).exists():
+        return Check("failed", "no Java found", "Install JDK 17 or 21, or point JAVA_HOME at it.")
+    text = subprocess.run([exe, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(\d+)', text)
+    major = int(found.group(1)) if found else 0
+    if major < 17:
+        return Check("failed", f"Java {major or 'of an unknown version'}", "Spark 4 needs Java 17 or 21.")
+    return Check("ok", f"Java {major} ({exe})")
+
+
+def _jar() -> Check:
+    try:
+        return Check("ok", f"jar {jar_path()}")
+    except SpringbokError as e:
+        return Check("failed", "no jar", str(e))
+
+
+def _session() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder = configure(SparkSession.builder).master("local[1]").appName("springbok-doctor")
+    return builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()

@@ -1,0 +1,31 @@
+"""Reports in a real browser: they show without a network, without scripts, and in both colour schemes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import browser
+import pytest
+import springbok
+from pyspark.sql import SparkSession
+from springbok import demo
+
+pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.mark.parametrize("name", ["q3", "q5", "q21"])
+def test_a_report_opens(spark: SparkSession, tpch: Path, tmp_path: Path, name: str) -> None:
+    df = spark.sql(demo.query(name))
+    df.collect()
+    r = springbok.report(df)
+    page = r.save_html(tmp_path / "report.html").as_uri()
+    dom = browser.browse(page, "--dump-dom")
+    assert dom.count("<rect") == len(r.fragments)
+    arrows = [t for f in r.filters if f.status == "used" for t in f.to_fragments if t != f.from_fragment]
+    assert dom.count('class="filter"') == len(arrows)
+    pictures = []
+    for dark in (False, True):
+        picture = tmp_path / f"{dark}.png"
+        browser.screenshot(page, str(picture), dark=dark)
+        pictures.append(picture.read_bytes())
+    assert all(p.startswith(b"\x89PNG") for p in pictures) and pictures[0] != pictures[1]
