@@ -39,6 +39,12 @@ class FaultSuite extends SpringbokTest {
       used(picked).isEmpty && declined(picked).contains("BUILD_SIDE_INDETERMINATE"),
       record(picked).filters.map(_.outcome)
     )
+    val first = spark.sql(
+      "SELECT /*+ MERGE(m) */ f.k, count(*) FROM fact f RIGHT JOIN (SELECT first(k) AS k FROM mid GROUP BY g) m ON f.k = m.k " +
+        "GROUP BY f.k"
+    )
+    first.collect(): Unit
+    assert(used(first).isEmpty && declined(first).contains("BUILD_SIDE_INDETERMINATE"))
     for (
       function <- Seq("rank() OVER (PARTITION BY g ORDER BY k)", "min(k) OVER (PARTITION BY g ORDER BY k)")
     )

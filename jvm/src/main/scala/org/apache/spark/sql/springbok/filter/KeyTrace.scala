@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
+import org.apache.spark.sql.springbok.OrderDependent
 import org.apache.spark.sql.springbok.cost.FilterCost
 
 /**
@@ -160,8 +161,8 @@ object KeyTrace {
   }
 
   /**
-   * Whether computing a build side again gives the same rows. Known operators with deterministic expressions do; limits,
-   * samples and user code may not, so a lost and recomputed stage could hold keys that the filter has never seen.
+   * Whether computing a build side again gives the same rows. Known operators with expressions that depend on no
+   * order do; limits, samples, user code and `first` may not, so a lost and recomputed stage could hold keys that the filter has never seen.
    */
   def deterministic(plan: SparkPlan): Boolean = {
     val known = plan match {
@@ -184,7 +185,7 @@ object KeyTrace {
       case r: ReusedExchangeExec => Seq(r.child)
       case p => p.children
     }
-    known && plan.expressions.forall(_.deterministic) && inner.forall(deterministic)
+    known && !plan.expressions.exists(OrderDependent(_)) && inner.forall(deterministic)
   }
 
   /**

@@ -1,13 +1,12 @@
 package org.apache.spark.sql.springbok.reorder
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.{Guarded, OrderDependent, SpringbokConf}
 import org.apache.spark.sql.springbok.conjunct.CannotRaise
 import org.apache.spark.sql.springbok.cost._
 import org.apache.spark.sql.springbok.filter.FilterKey
@@ -79,10 +78,7 @@ final private class JoinReorder(plan: LogicalPlan, query: => QueryRecord) {
   private lazy val ordered = plan.exists {
     case _: Sample | _: ObjectConsumer | _: ScriptTransformation => true
     case p =>
-      p.expressions.exists(_.exists {
-        case _: First | _: Last | _: Collect[?] | _: ListAgg | _: MaxMinBy | _: Mode => true
-        case e => !e.deterministic
-      })
+      p.expressions.exists(OrderDependent(_))
   }
 
   def apply(): LogicalPlan = go(plan, limited = false)
