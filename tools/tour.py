@@ -38,7 +38,7 @@ def main() -> None:
         if browser.CHROMIUM:
             for name, dark in (("light", False), ("dark", True)):
                 url = (Path(folder) / "report.html").as_uri()
-                browser.screenshot(url, str(DOCS / f"report-{name}.png"), dark=dark, height=1750)
+                browser.screenshot(url, str(DOCS / f"report-{name}.png"), dark=dark, height=1380)
 
 
 if __name__ == "__main__":
