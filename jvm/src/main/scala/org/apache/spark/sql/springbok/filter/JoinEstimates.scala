@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans._
@@ -25,12 +27,23 @@ final private[filter] case class Kept(kept: Double, domain: Option[Double])
 /** What statistics say about the filters of a join. */
 final private[filter] class JoinEstimates(conf: SQLConf) {
   private val stats = new PlanStats
+  private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
 
   /**
    * Which side filters which, or why none may. The side that is filtered must lose rows without a match anyway; of two
    * possible directions the one from the smaller side is taken.
    */
   def direction(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
+    val known = directions.get(j)
+    if (known != null) known
+    else {
+      val d = decided(j)
+      directions.put(j, d): Unit
+      d
+    }
+  }
+
+  private def decided(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
     // Filtering the left side needs a join that drops its rows without a match, and the same for the right.
     val fromRight = j.joinType match {
       case _: InnerLike | LeftSemi | RightOuter => true

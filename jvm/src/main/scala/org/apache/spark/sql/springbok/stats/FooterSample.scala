@@ -1,13 +1,18 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap}
+import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap, WeakHashMap}
 
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation, PartitioningAwareFileIndex}
+import org.apache.spark.sql.execution.datasources.{
+  FileFormat,
+  FileIndex,
+  HadoopFsRelation,
+  PartitioningAwareFileIndex
+}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
@@ -27,6 +32,17 @@ private[stats] object FooterSample extends Logging {
     }
   )
 
+  /** What a sample was taken of; a refreshed index is the same object with other files. */
+  final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)
+  private object Listing {
+    def of(files: Seq[FileStatus], limit: Int): Listing =
+      Listing(files.size, files.map(_.getLen).sum, files.map(_.getModificationTime).sum, limit)
+  }
+
+  /** Tables by their index, for as long as a query or a view holds it. */
+  private val tables: JMap[FileIndex, (Listing, Table)] =
+    Collections.synchronizedMap(new WeakHashMap[FileIndex, (Listing, Table)]())
+
   /**
    * The table, with no row groups if nothing could be read; None if its files are not of the format.
    *
@@ -41,7 +57,16 @@ private[stats] object FooterSample extends Logging {
       case index: PartitioningAwareFileIndex
           if conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat) =>
         val files = index.allFiles().filter(_.getLen > 0)
-        Option.when(files.nonEmpty)(sample(files, relation, conf, read))
+        Option.when(files.nonEmpty) {
+          val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
+          Option(tables.get(index)).filter(_._1 == listing).map(_._2).getOrElse {
+            val table = sample(files, relation, conf, read)
+            // One that ran out of time goes on with the files that are left when it is asked again.
+            if (table.filesRead == math.min(files.size, listing.limit))
+              tables.put(index, listing -> table): Unit
+            table
+          }
+        }
       case _ => None
     }
   }

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.stats
 
+import java.util.concurrent.ConcurrentHashMap
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.parquet.column.statistics.Statistics
@@ -44,8 +46,13 @@ object ParquetFooters {
   ) {
     def exact: Boolean = filesRead == files
 
+    // A table with many row groups is asked for the same columns at each planning and re-planning.
+    private val known = new ConcurrentHashMap[(String, String), Option[Any]]()
+    private def once[T](what: String, column: String)(value: => Option[T]): Option[T] =
+      known.computeIfAbsent((what, column), _ => value).asInstanceOf[Option[T]]
+
     /** Part of the column's values that are null, None if a row group does not say. */
-    def nullFraction(column: String): Option[Double] = {
+    def nullFraction(column: String): Option[Double] = once("nulls", column) {
       val nulls = groups.filter(_.rows > 0).map(_.nulls.get(column))
       Option.when(nulls.nonEmpty && nulls.forall(_.isDefined))(
         nulls.flatten.sum.toDouble / groups.map(_.rows).sum
@@ -53,14 +60,14 @@ object ParquetFooters {
     }
 
     /** Average stored bytes of a value of variable length, before compression. */
-    def valueBytes(column: String): Option[Double] = {
+    def valueBytes(column: String): Option[Double] = once("bytes", column) {
       val rows = groups.map(_.rows).sum
       val sizes = groups.flatMap(_.sizes.get(column))
       Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
     }
 
     /** The range over all row groups, None if one of them lacks it. */
-    def range(column: String): Option[Range] = {
+    def range(column: String): Option[Range] = once("range", column) {
       val ranges = groups.filter(_.rows > 0).map(_.ranges.get(column))
       Option.when(ranges.nonEmpty && ranges.forall(_.isDefined)) {
         Range(ranges.map(_.get.min).min, ranges.map(_.get.max).max)
