@@ -14,8 +14,8 @@ from springbok import demo
 SQL = """
 SELECT n1.n_name, r1.r_name, sum(l_extendedprice) AS price
 FROM lineitem
-  JOIN orders ON l_orderkey = o_orderkey
-  JOIN customer ON o_custkey = c_custkey
+  JOIN orders ON l_orderkey = orders.o_orderkey
+  JOIN customer ON orders.o_custkey = c_custkey
   JOIN nation n1 ON c_nationkey = n1.n_nationkey
   JOIN region r1 ON n1.n_regionkey = r1.r_regionkey
   JOIN supplier ON l_suppkey = s_suppkey
@@ -24,7 +24,7 @@ FROM lineitem
   JOIN part ON l_partkey = p_partkey
   JOIN partsupp ON ps_partkey = p_partkey AND ps_suppkey = s_suppkey
   JOIN orders o2 ON o2.o_custkey = c_custkey
-WHERE o_orderdate < DATE '1992-02-01' AND p_size < 5
+WHERE orders.o_orderdate < DATE '1992-02-01' AND p_size < 5
 GROUP BY n1.n_name, r1.r_name
 """
 

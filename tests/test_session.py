@@ -67,9 +67,10 @@ def test_active_and_disabled(spark: SparkSession) -> None:
         assert springbok.is_active(spark)
         df = spark.sql(JOIN)
         df.collect()
-        assert not springbok.report(df).joins
+        joins = springbok.report(df).joins
+        assert joins and all(j.planned_by_spark and j.reason is None and j.strategy for j in joins)
     df = spark.sql(JOIN)
-    assert springbok.report(df).joins
+    assert all(j.reason for j in springbok.report(df).joins)
 
 
 def test_a_running_session_without_the_extension_is_said_so(tmp_path: Path) -> None:
