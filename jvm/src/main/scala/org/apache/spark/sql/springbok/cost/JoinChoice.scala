@@ -183,7 +183,7 @@ object JoinChoice {
           JoinChoice(
             best.strategy,
             Reason.cheapest(best, rest.headOption)(a =>
-              s"${a.strategy.name}${kind(a).fold("")(d => s" (${d.name})")}"
+              s"${Strategy.label(a.strategy)}${kind(a).fold("")(d => s" (${d.name})")}"
             ),
             all
           )

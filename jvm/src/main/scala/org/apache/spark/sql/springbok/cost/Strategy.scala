@@ -26,6 +26,9 @@ object Strategy {
     case _ => None
   }
 
+  /** With the side that it builds: `broadcast hash, build left`. */
+  def label(s: Strategy): String = s.name + build(s).fold("")(b => s", build ${Reason.side(b)}")
+
   def other(side: BuildSide): BuildSide = if (side == BuildLeft) BuildRight else BuildLeft
 }
 

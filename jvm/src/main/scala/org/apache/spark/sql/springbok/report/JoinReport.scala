@@ -175,7 +175,7 @@ private[report] object JoinReport {
 
   private def join(n: PlanNode): BaseJoinExec = n.plan.asInstanceOf[BaseJoinExec]
 
-  def name(s: Strategy): String = described(s.name, Strategy.build(s))
+  def name(s: Strategy): String = Strategy.label(s)
 
   private def described(j: BaseJoinExec): String = described(strategy(j), built(j))
 

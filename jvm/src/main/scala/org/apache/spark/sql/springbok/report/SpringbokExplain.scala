@@ -37,7 +37,7 @@ class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHe
     val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(", ")
     val choice = j.latest.orElse(j.planned).map(_.choice)
     val what = choice.fold("undecided") { c =>
-      s"${c.chosen.name}${Strategy.build(c.chosen).fold("")(b => s", build ${Reason.side(b)}")} (${c.reason.code}: ${c.reason.text})"
+      s"${Strategy.label(c.chosen)} (${c.reason.code}: ${c.reason.text})"
     }
     s"join ${j.id} ${j.joinType} $keys: $what"
   }
