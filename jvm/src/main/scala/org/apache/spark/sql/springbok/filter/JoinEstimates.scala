@@ -109,13 +109,15 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       val stats = (k: Expression, e: Estimate) => FilterKey.only(k).flatMap(e.columns.get)
       val (bs, ps) = (stats(buildKey, b), stats(probeKey, p))
       val known = bs.exists(_.ndv.isDefined) || ps.exists(_.ndv.isDefined)
-      // Without distinct values: the part of the build side's table that is left.
-      // A small list of sparse keys may be the whole of a dimension or a few of many: nothing is known.
-      val list = (for (x <- bs; y <- ps; n <- x.ndv; m <- y.ndv) yield !x.tight && !y.tight && n * 100 < m)
-        .getOrElse(false)
+      // A small table of keys, counted by its rows alone, may be the whole of a dimension or a few of many.
+      val list =
+        (for (x <- bs; y <- ps)
+          yield !x.tight && !y.tight && x.ndv.getOrElse(x.tableRows) * 100 < y.ndv.getOrElse(y.tableRows))
+          .getOrElse(false)
       val domain =
         if (list) None
         else if (known) Some(this.stats.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
+        // Without distinct values: the part of the build side's table that is left.
         else bs.map(_.tableRows)
       val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))
       domain.map(n => Kept(math.min(1.0, distinct / math.max(1.0, n)), domain))
