@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok import configure
+from springbok import demo
 from springbok.record import Report
 from springbok.version import __version__
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 # What every arm runs with: bytes are counted only where Parquet reads them one range after the other.
 _CONF = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
     "spark.ui.retainedStages": "2000",
     "spark.ui.retainedTasks": "2000",
@@ -58,12 +55,7 @@ class Experiment:
 
 def session(master: str, memory: str, settings: dict[str, str]) -> SparkSession:
     """A session with Springbok in it, as a user makes one."""
-    from pyspark.sql import SparkSession
-
-    builder = configure(SparkSession.builder).master(master).appName("springbok-benchmarks")
-    for key, value in ({"spark.driver.memory": memory} | _CONF | settings).items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    return demo.session(master, memory, "springbok-benchmarks", _CONF | settings)
 
 
 def prepare(spark: SparkSession, e: Experiment) -> None:

@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sysconfig
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -116,8 +117,10 @@ def query(name: str) -> str:
     return (files("springbok") / "tpch" / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def session(master: str, memory: str, app: str = "springbok-demo") -> SparkSession:
-    """A session as a user would make one, with Springbok."""
+def session(
+    master: str, memory: str, app: str = "springbok-demo", settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session as a user would make one, with Springbok; `settings` are Spark's, by key."""
     from pyspark.sql import SparkSession
 
     builder = (
@@ -129,6 +132,8 @@ def session(master: str, memory: str, app: str = "springbok-demo") -> SparkSessi
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
     )
+    for key, value in (settings or {}).items():
+        builder = builder.config(key, value)
     return builder.getOrCreate()
 
 

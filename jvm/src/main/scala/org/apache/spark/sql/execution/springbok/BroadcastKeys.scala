@@ -51,12 +51,7 @@ object BroadcastKeys {
     val key = FilterKey.of(expression).get
     val dataType = key.dataType
     val project = UnsafeProjection.create(key)
-    val bloomBytes = SplitBlockBloom.bytesFor(
-      rows.toDouble,
-      conf.getConf(SpringbokConf.FILTER_BLOOM_FPP),
-      conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES),
-      conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)
-    )
+    val bloomBytes = SplitBlockBloom.bytesFor(rows.toDouble, conf)
     val out = new KeyFacts(dataType, conf.getConf(SpringbokConf.FILTER_IN_LIMIT), bloomBytes, rows)
     val long = KeyType.isLong(dataType)
     // The iterator reuses its row, and the projection its own.

@@ -25,6 +25,10 @@ final case class Cluster(
     shufflePartitions: Int
 ) {
 
+  /** Most bytes of a broadcast: the setting, or the part of the smaller heap that one may take; both heaps hold it. */
+  def broadcastLimit(bytes: Long, heapFraction: Double): Double =
+    math.min(bytes.toDouble, math.min(driverHeap, executorHeap) * heapFraction)
+
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
 

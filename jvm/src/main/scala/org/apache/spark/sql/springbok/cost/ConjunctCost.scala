@@ -1,13 +1,12 @@
 package org.apache.spark.sql.springbok.cost
 
+import org.apache.spark.sql.springbok.stats.Selectivity
+
 /**
  * In which order conjuncts cost least: Impala's greedy order (`PlanNode.orderConjunctsByCost`). Pure: numbers in, an order
  * out.
  */
 object ConjunctCost {
-
-  /** Impala's selectivity of a conjunct of which nothing is known; all such together count as one. */
-  val unknownSelectivity = 0.1
 
   /** An order is only changed for one that is expected to cost at most this part of it. */
   val margin = 0.9
@@ -58,6 +57,6 @@ object ConjunctCost {
 
   private def selectivity(conjuncts: Seq[Conjunct]): Seq[Double] = {
     val unknown = math.max(1, conjuncts.count(_.selectivity.isEmpty))
-    conjuncts.map(_.selectivity.getOrElse(math.pow(unknownSelectivity, 1.0 / unknown)))
+    conjuncts.map(_.selectivity.getOrElse(math.pow(Selectivity.default, 1.0 / unknown)))
   }
 }

@@ -209,9 +209,8 @@ object JoinChoice {
    * Spark itself refuses, and the setting, whichever is least.
    */
   private def overBroadcastLimit(side: Side, in: JoinInput): Option[Reason] = {
-    val heap = math.min(in.cluster.driverHeap, in.cluster.executorHeap) * in.limits.broadcastFraction
-    val limit =
-      Seq(in.limits.broadcastBytes.toDouble, heap, in.limits.sparkBroadcastBytes.toDouble).min
+    val held = in.cluster.broadcastLimit(in.limits.broadcastBytes, in.limits.broadcastFraction)
+    val limit = math.min(held, in.limits.sparkBroadcastBytes.toDouble)
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))

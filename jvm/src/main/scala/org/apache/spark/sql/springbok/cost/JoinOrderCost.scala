@@ -73,8 +73,9 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
         val left = p * filter.fold(1.0)(_._2)
         val shuffled =
           JoinCost.sum(JoinCost.partitioned(side(probe, left), side(build, n))) * nsPerByte + probing(left) +
-            stageNs * cluster.executors * cluster.coresPerExecutor
-        val fits = graph.rows(build, bound = true) * graph.rowBytes(build) * 1.1 <= broadcastBytes
+            stageNs * cluster.cores
+        val bound = graph.rows(build, bound = true) * graph.rowBytes(build)
+        val fits = bound * JoinCost.relationOverhead <= broadcastBytes
         if (fits && broadcast <= shuffled) Step(out + broadcast, probe, None)
         else Step(out + shuffled, probe, filter)
     }

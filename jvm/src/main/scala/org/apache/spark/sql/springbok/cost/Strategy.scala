@@ -27,7 +27,10 @@ object Strategy {
   }
 
   /** With the side that it builds: `broadcast hash, build left`. */
-  def label(s: Strategy): String = s.name + build(s).fold("")(b => s", build ${Reason.side(b)}")
+  def label(s: Strategy): String = label(s.name, build(s))
+
+  def label(name: String, build: Option[BuildSide]): String =
+    name + build.fold("")(b => s", build ${Reason.side(b)}")
 
   def other(side: BuildSide): BuildSide = if (side == BuildLeft) BuildRight else BuildLeft
 }

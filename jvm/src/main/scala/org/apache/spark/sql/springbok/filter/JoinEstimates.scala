@@ -129,8 +129,6 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
 
   /** Size in bytes of the bloom filter that tasks of the build side fill, for the keys it may have. */
   def bloomBytes(j: BaseJoinExec, d: Direction, i: Int): Long = {
-    val (min, max) =
-      (conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES), conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES))
     val key = if (d.source == 0) j.leftKeys(i) else j.rightKeys(i)
     val keys = side(j, d.source).flatMap { e =>
       val ndv = FilterKey.only(key).flatMap(e.ndv)
@@ -139,8 +137,8 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
     if (!conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")) 0L
     // As with Impala, 1 MiB when nothing is known.
     else
-      keys.fold(math.min(1L << 20, max))(k =>
-        SplitBlockBloom.bytesFor(k, conf.getConf(SpringbokConf.FILTER_BLOOM_FPP), min, max)
+      keys.fold(math.min(1L << 20, conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)))(
+        SplitBlockBloom.bytesFor(_, conf)
       )
   }
 

@@ -81,10 +81,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
-  private lazy val cores = {
-    val c = Cluster.of(SparkSession.active.sparkContext, conf)
-    c.executors * c.coresPerExecutor
-  }
+  private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
   private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
   private val estimates = new JoinEstimates(conf)

@@ -188,13 +188,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   private def bloom(k: KeyFacts): Either[Reason, SplitBlockBloom] =
     if (k.values == null) Option(k.bloom).toRight(Reason.noBloom)
     else {
-      val bytes = SplitBlockBloom.bytesFor(
-        k.values.size.toDouble,
-        conf.getConf(SpringbokConf.FILTER_BLOOM_FPP) / 4,
-        conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES),
-        conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)
-      )
-      val b = SplitBlockBloom.ofBytes(bytes)
+      val b =
+        SplitBlockBloom.ofBytes(SplitBlockBloom.bytesFor(k.values.size.toDouble, conf, rateShare = 0.25))
       k.values.forEach(v => b.put(KeyType.hash(v, k.dataType)))
       Right(b)
     }

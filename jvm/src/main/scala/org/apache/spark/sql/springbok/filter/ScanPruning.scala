@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
-import org.apache.spark.sql.springbok.stats.ParquetFooters
+import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters}
 import org.apache.spark.sql.types._
 
 /**
@@ -90,7 +90,7 @@ final private class ScanPruning(
   }
 
   private def span(low: Any, high: Any): Option[Span] =
-    for (from <- number(low, keyType); to <- number(high, keyType)) yield Span(low, high, from, to)
+    for (from <- Estimate.number(low); to <- Estimate.number(high)) yield Span(low, high, from, to)
 
   /** The keys in at most so many ranges, split at the widest gaps; None if they are no numbers. */
   private def spansOf(values: Seq[Any]): Option[Seq[Span]] = {
@@ -143,12 +143,5 @@ private object ScanPruning {
     case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
     case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
     case (other, _) => Some(Literal(other, t))
-  }
-
-  /** A key's value as a number, None if it is none. */
-  def number(v: Any, t: DataType): Option[Double] = (v, t) match {
-    case (l: Long, _) => Some(l.toDouble)
-    case (d: Decimal, _) => Some(d.toDouble)
-    case _ => None
   }
 }

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.springbok.filter
 
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+
 /**
  * A split-block bloom filter, as in Parquet and Impala: a key sets one bit in each of the eight 32-bit words of one
  * 256-bit block, so that a test touches one cache line and needs no modulo.
@@ -106,6 +109,14 @@ object SplitBlockBloom {
       .sum
       .min(1.0)
   }
+
+  /** The size by the settings; a list of keys that is there already can afford a lower rate than they ask for. */
+  def bytesFor(keys: Double, conf: SQLConf, rateShare: Double = 1): Long = bytesFor(
+    keys,
+    conf.getConf(SpringbokConf.FILTER_BLOOM_FPP) * rateShare,
+    conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES),
+    conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)
+  )
 
   /** Smallest power of two of bytes, within the bounds, at which `keys` reach the rate. */
   def bytesFor(keys: Double, rate: Double, min: Long, max: Long): Long = {

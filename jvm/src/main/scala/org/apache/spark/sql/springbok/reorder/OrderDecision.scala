@@ -30,10 +30,9 @@ private[reorder] object OrderDecision {
 
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val graph = this.graph(b, stats)
-    val heap = math.min(cluster.driverHeap, cluster.executorHeap)
-    val broadcastBytes = math.min(
-      conf.getConf(SpringbokConf.BROADCAST_BYTES_LIMIT).toDouble,
-      heap * conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION)
+    val broadcastBytes = cluster.broadcastLimit(
+      conf.getConf(SpringbokConf.BROADCAST_BYTES_LIMIT),
+      conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION)
     )
     val cost = new JoinOrderCost(graph, cluster, broadcastBytes, guessed = true)
     val unguessed = new JoinOrderCost(graph, cluster, broadcastBytes, guessed = false)
@@ -83,11 +82,9 @@ private[reorder] object OrderDecision {
   }
 
   /** What every order costs: the scans, and a stage of each. */
-  private def fixed(b: JoinBlock, stats: PlanStats, cluster: Cluster): Double = {
-    val cores = (cluster.executors * cluster.coresPerExecutor).toDouble
+  private def fixed(b: JoinBlock, stats: PlanStats, cluster: Cluster): Double =
     b.items.flatMap(scans).map(r => stats(r).rows.fold(0.0)(_.value) * JoinOrderCost.scanNs).sum +
-      b.items.size * cores * JoinOrderCost.stageNs / 5
-  }
+      b.items.size * cluster.cores.toDouble * JoinOrderCost.stageNs / 5
 
   /** `lineitem, (orders, customer)`: what is joined with what. */
   private def label(b: JoinBlock, tree: JoinTree): String = {

@@ -177,10 +177,7 @@ private[report] object JoinReport {
 
   def name(s: Strategy): String = Strategy.label(s)
 
-  private def described(j: BaseJoinExec): String = described(strategy(j), built(j))
-
-  private def described(strategy: String, build: Option[BuildSide]): String =
-    strategy + build.fold("")(b => s", build ${Reason.side(b)}")
+  private def described(j: BaseJoinExec): String = Strategy.label(strategy(j), built(j))
 
   def strategy(j: BaseJoinExec): String = j match {
     case _: BroadcastHashJoinExec => "broadcast hash"

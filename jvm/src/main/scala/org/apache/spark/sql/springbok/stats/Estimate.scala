@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.stats
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
+import org.apache.spark.sql.types.Decimal
 
 /** Where a number comes from, best first. */
 sealed abstract class Source(val name: String)
@@ -84,6 +85,13 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 }
 
 object Estimate {
+
+  /** A value in Catalyst's representation as a number, None if it is none. */
+  def number(v: Any): Option[Double] = v match {
+    case d: Decimal => Some(d.toDouble)
+    case n: Number => Some(n.doubleValue)
+    case _ => None
+  }
 
   /**
    * Bytes of a row of these columns as an `UnsafeRow`: null bits, 8 a field, variable parts rounded up to words. A

@@ -85,7 +85,7 @@ final private[stats] class RelationStats {
     val columns = for (n <- rows.toSeq; a <- output) yield {
       val column = s.attributeStats.get(a).getOrElse(ColumnStat())
       val range =
-        for (min <- column.min.flatMap(number); max <- column.max.flatMap(number))
+        for (min <- column.min.flatMap(Estimate.number); max <- column.max.flatMap(Estimate.number))
           yield ParquetFooters.Range(min, max)
       a -> stats(
         a,
@@ -130,14 +130,9 @@ final private[stats] class RelationStats {
 
   private def analyzedRange(a: Attribute, c: CatalogColumnStat): Option[ParquetFooters.Range] = {
     def parsed(text: Option[String]) = text.flatMap { s =>
-      Try(CatalogColumnStat.fromExternalString(s, a.name, a.dataType, c.version)).toOption.flatMap(number)
+      Try(CatalogColumnStat.fromExternalString(s, a.name, a.dataType, c.version)).toOption
+        .flatMap(Estimate.number)
     }
     for (min <- parsed(c.min); max <- parsed(c.max)) yield ParquetFooters.Range(min, max)
-  }
-
-  private def number(v: Any): Option[Double] = v match {
-    case d: Decimal => Some(d.toDouble)
-    case n: Number => Some(n.doubleValue)
-    case _ => None
   }
 }

@@ -150,7 +150,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(chosen(l = false, r = false).contains("partitioned"))
     val broadcast = JoinChoice(input(side(10000 * mb), side(10 * mb)))
     assert(broadcast.distribution.contains(Distribution.Broadcast))
-    assert(broadcast.reason.text.contains("broadcast hash (broadcast)"))
+    assert(broadcast.reason.text.contains("broadcast hash, build right (broadcast)"))
     assert(JoinChoice(input(unknown, unknown)).distribution.isEmpty)
   }
 
