@@ -34,7 +34,11 @@ class Arm:
 
     def conf(self) -> dict[str, str]:
         """Every setting that the arm makes."""
-        base = {"spark.springbok.enabled": str(self.springbok).lower()}
+        base = {
+            "spark.springbok.enabled": str(self.springbok).lower(),
+            # Springbok sets it for the whole session, which the arms share.
+            "spark.sql.codegen.useIdInClassName": str(not self.springbok).lower(),
+        }
         return base | (_TUNED if self.tuned else {}) | self.settings
 
 

@@ -60,7 +60,14 @@ private object Hooks {
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
   private val rules = Seq(ReorderJoins, OrderConjuncts, ChooseJoinStrategy)
-  private val costEvaluator = SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key
+
+  /** Settings of Spark that are changed where the user has not set them. */
+  private val settings = Seq(
+    SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[EdgeBlindCostEvaluator].getName,
+    // Which stages adaptive execution makes first depends on which build side finishes first: with their numbers in
+    // the names of generated classes, the same code would be compiled anew at each run of a query.
+    SQLConf.WHOLESTAGE_CODEGEN_USE_ID_IN_CLASS_NAME.key -> "false"
+  )
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {
@@ -69,8 +76,7 @@ private object LateRules {
       experimental.extraOptimizations = experimental.extraOptimizations ++ rules
       val conf = session.sessionState.conf
       SpringbokConf.warnUnknown(conf)
-      if (!conf.contains(costEvaluator))
-        conf.setConfString(costEvaluator, classOf[EdgeBlindCostEvaluator].getName)
+      for ((key, value) <- settings if !conf.contains(key)) conf.setConfString(key, value)
       LastReports.listenTo(session.sparkContext)
     }
   }

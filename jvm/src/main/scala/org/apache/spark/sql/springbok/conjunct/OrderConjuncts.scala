@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.{CannotRaise, Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.ConjunctCost
 import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report.{ConjunctEntry, ConjunctRecord, QueryRecord}

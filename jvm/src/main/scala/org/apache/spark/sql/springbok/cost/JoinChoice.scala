@@ -115,7 +115,7 @@ object JoinChoice {
       if (!in.equi) Some(Reason.notEqui)
       else if (!allowed(in, side)) Some(Reason.joinType("broadcast", side))
       else overBroadcastLimit(build(in, side), in)
-    Alternative(Broadcast(side), sent(in, side) :+ stage(in), why)
+    Alternative(Broadcast(side), shared(in, side)(sent(in, side) :+ stage(in)), why)
   }
 
   private def hash(in: JoinInput, side: BuildSide): Alternative = {
@@ -158,6 +158,12 @@ object JoinChoice {
 
   private def sent(in: JoinInput, side: BuildSide): Terms =
     JoinCost.broadcast(build(in, side), in.cluster.executors, in.cluster.coresPerExecutor)
+
+  /** This join's part of the cost of a broadcast that serves several. */
+  private def shared(in: JoinInput, side: BuildSide)(terms: Terms): Terms = {
+    val joins = build(in, side).sharedBy
+    terms.map { case (name, cost) => name -> (if (cost < 0) cost else cost / joins) }
+  }
 
   /** What a partitioned join takes beside its bytes. */
   private def exchanges(in: JoinInput): Terms = Seq(
@@ -236,5 +242,6 @@ object JoinChoice {
   private def preserved(in: JoinInput, side: BuildSide): Boolean =
     if (side == BuildLeft) in.preservesLeft else in.preservesRight
 
-  private def build(in: JoinInput, side: BuildSide): Side = if (side == BuildLeft) in.left else in.right
+  private[springbok] def build(in: JoinInput, side: BuildSide): Side =
+    if (side == BuildLeft) in.left else in.right
 }

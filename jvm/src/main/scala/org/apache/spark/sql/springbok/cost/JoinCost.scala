@@ -39,6 +39,8 @@ object JoinCost {
    *   rows that are not exceeded, None if unknown
    * @param sent
    *   whether it is partitioned because this very join's exchange has run
+   * @param sharedBy
+   *   joins of the query that one broadcast of it would serve, this one included
    */
   final case class Side(
       rows: Option[Double],
@@ -49,7 +51,8 @@ object JoinCost {
       partitions: Option[Int] = None,
       sorted: Boolean = false,
       boundRows: Option[Double] = None,
-      sent: Boolean = false
+      sent: Boolean = false,
+      sharedBy: Int = 1
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */

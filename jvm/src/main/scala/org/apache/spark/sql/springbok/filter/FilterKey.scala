@@ -3,9 +3,8 @@ package org.apache.spark.sql.springbok.filter
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
-import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
+import org.apache.spark.sql.springbok.CannotRaise
 import org.apache.spark.sql.types._
 
 /**
@@ -52,32 +51,12 @@ object FilterKey {
 
   /** Whether evaluating it early changes nothing but time. */
   def admissible(key: Expression): Boolean =
-    key.references.nonEmpty && key.deterministic && !key.exists(!harmless(_)) && key.collect { case e =>
-      e
-    }.size <= most
+    key.references.nonEmpty && key.deterministic && CannotRaise(key) && size(key) <= most
 
   /** Larger expressions cost more than the test that they are for. */
   private val most = 24
 
-  private def harmless(e: Expression): Boolean = e match {
-    case _: Attribute | _: Literal | _: BoundReference | _: IsNull | _: IsNotNull | _: Coalesce | _: If |
-        _: CaseWhen | _: KnownFloatingPointNormalized | _: NormalizeNaNAndZero | _: KnownNotNull |
-        _: CollationKey | _: Upper | _: Lower | _: StringTrim | _: StringTrimLeft | _: StringTrimRight |
-        _: Substring | _: Length | _: Year | _: Quarter | _: Month | _: DayOfMonth | _: GetStructField |
-        _: CreateNamedStruct | _: XxHash64 | _: EqualTo | _: EqualNullSafe | _: Not | _: And | _: Or =>
-      true
-    case c: Concat => c.dataType.isInstanceOf[StringType]
-    case c: Cast => c.evalMode != EvalMode.ANSI || Cast.canUpCast(c.child.dataType, c.dataType)
-    case b: BinaryArithmetic =>
-      b.evalMode != EvalMode.ANSI && (b match {
-        case _: Add | _: Subtract | _: Multiply => b.dataType.isInstanceOf[IntegralType]
-        case _ => false
-      })
-    // What reads a CHAR column: it pads.
-    case s: StaticInvoke =>
-      s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding"
-    case _ => false
-  }
+  private def size(e: Expression): Int = 1 + e.children.map(size).sum
 
   private def hashed(key: Expression): Expression =
     If(IsNull(key), Literal(null, LongType), XxHash64(Seq(key), 42L))

@@ -117,10 +117,12 @@ final private class ScanPruning(
    * list may still be refused by dictionaries.
    */
   private def prunes(spans: Seq[Span]): Option[(Int, Int)] = {
-    val ranges = footers.toSeq.flatMap(_.groups).map(_.ranges.get(column.name))
+    // A null has no match.
+    val (empty, groups) = footers.toSeq.flatMap(_.groups).partition(_.allNull(column.name))
+    val ranges = groups.map(_.ranges.get(column.name))
     Option.when(spans.nonEmpty && ranges.nonEmpty && ranges.forall(_.isDefined)) {
       val removed = ranges.flatten.count(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
-      (removed, ranges.size)
+      (removed + empty.size, ranges.size + empty.size)
     }
   }
 }

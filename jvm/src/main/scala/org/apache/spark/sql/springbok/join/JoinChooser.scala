@@ -23,6 +23,7 @@ import org.apache.spark.sql.springbok.stats.PlanStats
 final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper {
   private val conf = SQLConf.get
   private val stats = new PlanStats
+  private val shared = new SharedBuildSides(plan)
   private val forced = conf.getConf(SpringbokConf.FORCED)
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val limits = {
@@ -82,7 +83,10 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
       // Another one when it is revised than at first, and then always the same.
       val revised = if (record.planned.isEmpty) 0 else 17
       val choice = forced.fold(JoinChoice(input))(s => JoinChoice.forced(input, s + record.id * 31 + revised))
-      JoinDecision(choice, Some(input), source(j.left), source(j.right), hints.notes ++ ignored(j))
+      val serves = Strategy.build(choice.chosen).map(JoinChoice.build(input, _).sharedBy).filter(_ > 1)
+      val notes = hints.notes ++ ignored(j) ++
+        serves.filter(_ => choice.distribution.contains(Distribution.Broadcast)).map(Reason.broadcastShared)
+      JoinDecision(choice, Some(input), source(j.left), source(j.right), notes)
     }
     j match {
       case _ if !conf.getConf(SpringbokConf.JOIN_ENABLED) => spark(Reason.joinDisabled)
@@ -190,7 +194,8 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
       partitions = placement.map(_.partitions),
       sorted = placement.exists(_.sortedBy(keys)),
       boundRows = e.rows.map(_.bound),
-      sent = exchange.isDefined
+      sent = exchange.isDefined,
+      sharedBy = if (keys.isEmpty) 1 else shared.of(p, keys)
     )
   }
 

@@ -6,8 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{Guarded, OrderDependent, SpringbokConf}
-import org.apache.spark.sql.springbok.conjunct.CannotRaise
+import org.apache.spark.sql.springbok.{CannotRaise, Guarded, OrderDependent, SpringbokConf}
 import org.apache.spark.sql.springbok.cost._
 import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report._

@@ -149,6 +149,14 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "Spark fails a query that broadcasts more."
   )
 
+  private val noted = new Topic("Joins: what the costs depend on")
+
+  val broadcastShared: Int => Reason = noted.of1[Int](
+    "BROADCAST_SHARED",
+    "its broadcast can serve {joins} joins, and each bears its part of the cost",
+    "Spark makes a broadcast once for all joins that read the same rows by the same keys."
+  )
+
   private val ignored = new Topic("Joins: what of the query or its tables was ignored")
 
   val hintNotApplicable: (String, String) => Reason = ignored.of2(

@@ -25,7 +25,11 @@ object ParquetFooters {
       ranges: Map[String, Range],
       sizes: Map[String, Long],
       nulls: Map[String, Long] = Map.empty
-  )
+  ) {
+
+    /** Whether the column has no value at all here, and so no range. */
+    def allNull(column: String): Boolean = nulls.get(column).contains(rows)
+  }
 
   /**
    * What the footers say.
@@ -66,9 +70,9 @@ object ParquetFooters {
       Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
     }
 
-    /** The range over all row groups, None if one of them lacks it. */
+    /** The range over all row groups with a value, None if one of them lacks it. */
     def range(column: String): Option[Range] = once("range", column) {
-      val ranges = groups.filter(_.rows > 0).map(_.ranges.get(column))
+      val ranges = groups.filterNot(_.allNull(column)).filter(_.rows > 0).map(_.ranges.get(column))
       Option.when(ranges.nonEmpty && ranges.forall(_.isDefined)) {
         Range(ranges.map(_.get.min).min, ranges.map(_.get.max).max)
       }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
+import org.apache.spark.sql.springbok.{CannotRaise, SpringbokConf, SpringbokTest}
 import org.apache.spark.sql.springbok.filter.FilterKey
 import org.scalatest.Assertion
 

@@ -83,6 +83,17 @@ class FilterKeySuite extends SpringbokTest {
     }
   }
 
+  test("a date that no timestamp can hold is not cast before its row is known to reach the join") {
+    conf(shuffled: _*) {
+      val day = "date_add(DATE'2000-01-01', CASE WHEN id = 59999 THEN 200000000 ELSE few END)"
+      val df = same(
+        s"""SELECT count(*) FROM (SELECT CAST($day AS TIMESTAMP) AS k FROM fact WHERE id < 59999) f
+           |JOIN (SELECT CAST(date_add(DATE'2000-01-01', few) AS TIMESTAMP) AS k FROM dim WHERE grp = 0) d ON f.k = d.k""".stripMargin
+      )
+      assert(applied(df).isEmpty && declined(df).nonEmpty, why(df))
+    }
+  }
+
   test("an aggregate on a floating point or collated column keeps its key, grouped by value") {
     conf(shuffled: _*) {
       for (key <- Seq("dbl", "lcase", "rtrim"))

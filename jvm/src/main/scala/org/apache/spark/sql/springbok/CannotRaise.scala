@@ -1,9 +1,11 @@
-package org.apache.spark.sql.springbok.conjunct
+package org.apache.spark.sql.springbok
 
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.util.StringUtils
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.catalyst.util.{CharVarcharCodegenUtils, StringUtils}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -22,11 +24,20 @@ object CannotRaise {
     case _: BinaryComparison | _: In | _: InSet => e.children.forall(c => ordered(c.dataType)) && inside(e)
     case _: And | _: Or | _: Not | _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls => inside(e)
     case _: Coalesce | _: If | _: CaseWhen => inside(e)
-    case _: StringPredicate | _: Upper | _: Lower | _: Length | _: Substring | _: StringTrim => inside(e)
+    case _: StringPredicate | _: Upper | _: Lower | _: Length | _: Substring => inside(e)
+    case _: StringTrim | _: StringTrimLeft | _: StringTrimRight => inside(e)
+    case c: Concat => c.dataType.isInstanceOf[StringType] && inside(c)
     case Like(text, Literal(pattern, _), escape) => compiles(pattern, escape) && apply(text)
-    case c: Cast => fits(c.child.dataType, c.dataType) && apply(c.child)
+    case c: Cast => fits(c) && apply(c.child)
     case a: BinaryArithmetic => unchecked(a) && inside(a)
     case _: Year | _: Quarter | _: Month | _: DayOfMonth => inside(e)
+    case _: GetStructField | _: CreateNamedStruct => inside(e)
+    // What Spark puts around join keys, and what a filter hashes them with.
+    case _: KnownFloatingPointNormalized | _: NormalizeNaNAndZero | _: KnownNotNull => inside(e)
+    case _: CollationKey | _: XxHash64 => inside(e)
+    // What reads a CHAR column: it pads.
+    case s: StaticInvoke =>
+      s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding" && inside(s)
     case _ => false
   }
 
@@ -44,9 +55,14 @@ object CannotRaise {
     case _ => pattern == null
   }
 
-  private def fits(from: DataType, to: DataType): Boolean = (from, to) match {
+  /** Without ANSI mode what does not fit is null or wraps; but dates too far away for a timestamp raise in any mode. */
+  private def fits(c: Cast): Boolean = (c.child.dataType, c.dataType) match {
     case (_: NumericType, FloatType | DoubleType) => true
-    case (_: NumericType, _: NumericType) => Cast.canUpCast(from, to)
+    case (from: NumericType, to: NumericType) => c.evalMode != EvalMode.ANSI || Cast.canUpCast(from, to)
+    case (from, to) if from == to => true
+    case (_: AtomicType, _: TimestampType | TimestampNTZType) => false
+    case (_: AtomicType, _: NumericType | _: StringType | DateType | BooleanType) =>
+      c.evalMode != EvalMode.ANSI || c.dataType.isInstanceOf[StringType]
     case _ => false
   }
 
