@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from springbok import demo
 from springbok.record import Report
 
+from benchmarks import data
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
@@ -34,6 +36,16 @@ def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = demo.generate(tmp_path_factory.mktemp("tpch"), 0.01)
     demo.load(spark, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def tpcds(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
+    """A session with its tables at scale 0.01, dimensions whole; some have the names of TPC-H's."""
+    folder = data.folder(spark, tmp_path_factory.mktemp("tpcds"), "tpcds", 0.01, "plain")
+    session = spark.newSession()
+    for path in folder.glob("*.parquet"):
+        session.read.parquet(str(path)).createOrReplaceTempView(path.stem)
+    return session
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,23 @@ import springbok
 from pyspark.sql import SparkSession
 from springbok import demo
 
+from benchmarks import sparktests
+
 pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
 
 
 @pytest.mark.parametrize("name", ["q3", "q5", "q21"])
-def test_a_report_opens(spark: SparkSession, tpch: Path, tmp_path: Path, name: str) -> None:
-    df = spark.sql(demo.query(name))
+def test_a_report_of_tpch_opens(spark: SparkSession, tpch: Path, tmp_path: Path, name: str) -> None:
+    _opens(spark, demo.query(name), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["q4", "q64", "q72"])
+def test_a_report_of_tpcds_opens(tpcds: SparkSession, tmp_path: Path, name: str) -> None:
+    _opens(tpcds, sparktests.texts("tpcds")[name], tmp_path)
+
+
+def _opens(spark: SparkSession, sql: str, tmp_path: Path) -> None:
+    df = spark.sql(sql)
     df.collect()
     r = springbok.report(df)
     page = r.save_html(tmp_path / "report.html").as_uri()

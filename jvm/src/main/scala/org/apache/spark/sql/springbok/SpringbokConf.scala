@@ -173,7 +173,9 @@ object SpringbokConf extends Logging {
 
   val FILTER_IN_LIMIT: ConfigEntry[Int] = SQLConf
     .buildConf(prefix + "runtimeFilter.inLimit")
-    .doc("Largest number of distinct build-side keys that are pushed to the scan as an exact IN list.")
+    .doc(
+      "Largest number of distinct build-side keys that a task reports, and that are pushed to a scan as an exact IN list."
+    )
     .version("0.1.0")
     .intConf
     .checkValue(v => v >= 0 && v <= 65536, "The number must be between 0 and 65536.")

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
-import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveRuntimeFilters}
+import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveFilterHints, ResolveRuntimeFilters}
 import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
 import org.apache.spark.sql.springbok.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.report.LastReports
@@ -17,6 +17,8 @@ import org.apache.spark.sql.springbok.report.LastReports
  * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
  *
  * {{{
+ *   parsed plan
+ *     | analyzer .......... [ResolveFilterHints] the query's own word on runtime filters
  *   analyzed plan
  *     | optimizer ......... [LateRules] appends ReorderJoins, OrderConjuncts and ChooseJoinStrategy to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
@@ -50,6 +52,7 @@ private object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
+    e.injectHintResolutionRule(_ => ResolveFilterHints)
     e.injectPlannerStrategy(_ => PlanNullAwareAntiJoin)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)

@@ -35,6 +35,14 @@ class SpringbokExtensionsSuite extends SpringbokTest {
       }
     }
 
+  test("the same code is compiled once, whichever stage comes first, unless the user wants numbers in it") {
+    val key = "spark.sql.codegen.useIdInClassName"
+    assert(spark.newSession().sql("SELECT 1").count() == 1 && spark.conf.get(key) == "false")
+    val other = spark.newSession()
+    other.conf.set(key, "true")
+    assert(other.sql("SELECT 1").count() == 1 && other.conf.get(key) == "true")
+  }
+
   test("switched off, every plan is Spark's") {
     SparkSession.clearActiveSession()
     val queries = Seq(

@@ -52,8 +52,10 @@ object BroadcastKeys {
     val dataType = key.dataType
     val project = UnsafeProjection.create(key)
     val bloomBytes = SplitBlockBloom.bytesFor(rows.toDouble, conf)
-    val out = new KeyFacts(dataType, conf.getConf(SpringbokConf.FILTER_IN_LIMIT), bloomBytes, rows)
     val long = KeyType.isLong(dataType)
+    // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
+    val listed = math.max(conf.getConf(SpringbokConf.FILTER_IN_LIMIT), if (long) KeyFacts.listed else 0)
+    val out = new KeyFacts(dataType, listed, bloomBytes, rows)
     // The iterator reuses its row, and the projection its own.
     relation.keys().foreach { row =>
       val values = project(row)

@@ -32,13 +32,16 @@ object SourceKey {
  *   distinct values that the probe side's key takes, None if unknown
  * @param savedNs
  *   time in ns that a removed row saves between scan and join
+ * @param wanted
+ *   whether the query asks for it by a hint
  */
 final case class FilterInfo(
     query: QueryRecord,
     record: FilterRecord,
     domain: Option[Double],
     savedNs: Double,
-    minRejection: Double
+    minRejection: Double,
+    wanted: Boolean = false
 )
 
 /**

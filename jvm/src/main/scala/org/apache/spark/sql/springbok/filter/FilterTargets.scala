@@ -81,6 +81,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
     case e: Exchange if shared(e.canonicalized) => Nil
     case _: BroadcastExchangeExec if prunes => Nil
+    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => FilterTargets.forbidden(j, r.child))
     case _ => KeyTrace.routes(p, key)
   }
 
@@ -144,6 +145,8 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
       case e: Exchange if shared(e.canonicalized) => Some(Reason.reusedExchange)
       case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
+      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => FilterTargets.forbidden(j, r.child)) =>
+        Some(Reason.filterHint)
       case _ =>
         KeyTrace.routes(p, key).iterator.flatMap(r => stopped(p.children(r.child), r.key)).nextOption()
     }
@@ -152,6 +155,10 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
 }
 
 private[springbok] object FilterTargets {
+
+  /** Whether the query itself forbids filters in this child of the join. */
+  def forbidden(j: BaseJoinExec, child: Int): Boolean =
+    PlaceRuntimeFilters.recordOf(j).flatMap(FilterHint.of(_, child)).exists(!_.wanted)
 
   def isCached(p: SparkPlan): Boolean = p match {
     case _: InMemoryTableScanExec | _: TableCacheQueryStageExec => true

@@ -88,7 +88,10 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
           case _ => false
         }
       )
-      val sides = if (finished.size == 1) finished else fixed
+      // A side that the query wants filtered is not the source.
+      val hinted =
+        fixed.filter(s => PlaceRuntimeFilters.recordOf(j).flatMap(FilterHint.of(_, 1 - s)).exists(_.wanted))
+      val sides = if (finished.size == 1) finished else if (hinted.size == 1) hinted else fixed
       val forced =
         for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))
           yield sides(math.floorMod(s + r.id, sides.size))

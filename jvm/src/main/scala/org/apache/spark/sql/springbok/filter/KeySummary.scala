@@ -110,6 +110,12 @@ final class KeyFacts(
   }
 }
 
+object KeyFacts {
+
+  /** Whole-numbered keys of a broadcast that are listed. */
+  val listed: Int = 1 << 16
+}
+
 /**
  * Summaries of the keys of one build stage: one [[KeyFacts]] a key, and which map partitions reported. Merged on the
  * scheduler's event loop, so partials are bounded: `mergeBytes` over all tasks of the stage.

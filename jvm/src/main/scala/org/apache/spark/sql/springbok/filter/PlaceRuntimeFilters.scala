@@ -186,7 +186,9 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       shrunk: Double
   ): Either[Reason, Candidate] = {
     val buildKey = from(i)
+    val wanted = FilterHint.of(record, 1 - d.source).exists(_.wanted)
     for {
+      _ <- Either.cond(!FilterTargets.forbidden(j, 1 - d.source), (), Reason.filterHint)
       probeKey <- FilterKey.of(joinKey).toRight(Reason.keyType(buildKey.dataType.sql))
       _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(joinKey)))
       sourceKey <- BuildSides.sourceKey(exchange, from, i).toRight(Reason.noSummary)
@@ -194,14 +196,14 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       _ <- Either.cond(reached.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
       estimate = estimates.kept(j, d, i)
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
-      _ <- kept.filter(_ > 1 - minRejection).map(Reason.notSelective).toLeft(())
+      _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
       local = reached.filter(_.sameStage)
       allowed = if (mode == "LOCAL") if (j.isInstanceOf[BroadcastHashJoinExec]) local else Nil else reached
       _ <- Either.cond(allowed.nonEmpty, (), Reason.modeOff(mode))
       // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses.
       benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * allowed.map(_.benefitNs).sum / 1e6 / cores
       _ <- Either.cond(
-        allowed.exists(_.sameStage) || benefit >= minBenefitMs,
+        wanted || allowed.exists(_.sameStage) || benefit >= minBenefitMs,
         (),
         Reason.smallBenefit(benefit, minBenefitMs)
       )
@@ -219,7 +221,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
         f.expectedKept = kept
         PlacedAt(
           t.column.exprId,
-          FilterInfo(record.query, f, estimate.flatMap(_.domain), t.savedNs, minRejection)
+          FilterInfo(record.query, f, estimate.flatMap(_.domain), t.savedNs, minRejection, wanted)
         )
       }
       Candidate(i, probeKey, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, i))

@@ -64,7 +64,9 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   import FilterDecision._
   private val record = f.info.record
   private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
-  private val forced = conf.getConf(SpringbokConf.FORCED).isDefined
+
+  /** Made whatever it is worth: the query asks for it, or a test. */
+  private val forced = f.info.wanted || conf.getConf(SpringbokConf.FORCED).isDefined
 
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
@@ -167,7 +169,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       }
   }
 
-  /** For tests: the filter whatever it is worth. */
+  /** The filter whatever it is worth. */
   private def forcedTest(k: KeyFacts): Either[Reason, RowTest] =
     if (k.values != null && k.values.isEmpty) Right(RowTest("false", Literal.FalseLiteral))
     else if (!types("BLOOM")) Left(Reason.typesOff)

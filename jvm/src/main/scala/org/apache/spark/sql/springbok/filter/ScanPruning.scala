@@ -45,7 +45,8 @@ final private class ScanPruning(
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
   def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
-    val values = Option(k.values).map(_.toArray.toSeq).filter(v => v.size <= inLimit && types("IN"))
+    val values = Option(k.values).map(_.toArray.toSeq).filter(_ => types("IN"))
+    // Looked up once a partition: the list may be long.
     if (scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name)))
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield Pushed(kind, predicate, partition = true, None)
@@ -58,7 +59,7 @@ final private class ScanPruning(
   }
 
   private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[Span])] = {
-    val short = values.filter(_.size <= conf.parquetFilterPushDownInFilterThreshold)
+    val short = values.filter(_.size <= math.min(inLimit, conf.parquetFilterPushDownInFilterThreshold))
     val split = values.flatMap(spansOf).filter(_.size > 1)
     if (short.isDefined)
       exact(values).map { case (kind, p) => (kind, p, short.get.flatMap(v => span(v, v))) }
@@ -92,20 +93,34 @@ final private class ScanPruning(
   private def span(low: Any, high: Any): Option[Span] =
     for (from <- Estimate.number(low); to <- Estimate.number(high)) yield Span(low, high, from, to)
 
-  /** The keys in at most so many ranges, split at the widest gaps; None if they are no numbers. */
+  /**
+   * The keys in at most so many ranges, split at the widest gaps; None if they are no numbers. Keys that the footers say
+   * the column does not reach are one range on either side: they take none of the splits, and are not left out, as
+   * nothing has to be believed of the footers.
+   */
   private def spansOf(values: Seq[Any]): Option[Seq[Span]] = {
     // In the keys' own order: as floating point numbers neighbours may be one.
     val ordered =
       values.sorted(TypeUtils.getInterpretedOrdering(if (KeyType.isLong(keyType)) LongType else keyType))
     val sorted = ordered.flatMap(v => span(v, v))
     Option.when(sorted.nonEmpty && sorted.size == values.size) {
-      val gaps = sorted.indices.drop(1).sortBy(i => sorted(i - 1).to - sorted(i).from).take(maxRanges - 1)
-      val starts = (0 +: gaps.sorted) :+ sorted.size
-      starts.zip(starts.tail).map { case (i, j) =>
-        Span(sorted(i).low, sorted(j - 1).high, sorted(i).from, sorted(j - 1).to)
-      }
+      val reached = footers.flatMap(_.range(column.name))
+      val (below, rest) = sorted.span(s => reached.exists(_.min > s.to))
+      val (within, above) = rest.span(s => reached.forall(_.max >= s.from))
+      split(below, 1) ++ split(within, maxRanges - 2) ++ split(above, 1)
     }
   }
+
+  private def split(sorted: Seq[Span], ranges: Int): Seq[Span] =
+    if (sorted.isEmpty) Nil
+    else {
+      val keys = sorted.toIndexedSeq
+      val gaps = keys.indices.drop(1).sortBy(i => keys(i - 1).to - keys(i).from).take(ranges - 1)
+      val starts = (0 +: gaps.sorted) :+ keys.size
+      starts.zip(starts.tail).map { case (i, j) =>
+        Span(keys(i).low, keys(j - 1).high, keys(i).from, keys(j - 1).to)
+      }
+    }
 
   private lazy val footers = ParquetFooters.read(scan.relation)
 

@@ -72,6 +72,11 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
     "the scan's side prunes partitions elsewhere and must stay as it is",
     "Spark's dynamic partition pruning reads this side."
   )
+  val filterHint: Reason = declined.fixed(
+    "FILTER_HINT",
+    "the query's own hint NO_RUNTIME_FILTER forbids it",
+    "`/*+ NO_RUNTIME_FILTER(t) */` keeps all filters away from a relation, `/*+ RUNTIME_FILTER(t) */` asks for them whatever they cost."
+  )
   val tooManyFilters: Reason = declined.fixed(
     "TOO_MANY_FILTERS",
     "the query has as many filters as are allowed",

@@ -206,6 +206,14 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(ruledOut(input(side(100 * mb), side(mb))).contains("COMPARES_EVERY_PAIR"))
   }
 
+  test("each of the joins that one broadcast serves bears its part of the cost") {
+    def in(joins: Int) = input(side(500 * mb), side(50 * mb).copy(sharedBy = joins))
+    assert(JoinChoice(in(1)).chosen == Strategy.ShuffledHash(BuildRight))
+    assert(JoinChoice(in(6)).chosen == Strategy.Broadcast(BuildRight))
+    def cost(joins: Int) = JoinChoice(in(joins)).alternatives(1).cost
+    assert(math.abs(cost(6) * 6 - cost(1)) < 1)
+  }
+
   test("what Spark refuses to broadcast is ruled out, in bytes and in rows") {
     def ruledOut(in: JoinInput) =
       JoinChoice(in).alternatives.find(_.strategy == Strategy.Broadcast(BuildRight)).flatMap(_.ruledOut)

@@ -34,6 +34,11 @@ class RuntimeFilterSuite extends SpringbokTest {
     )
     table("dim", "SELECT id AS dim_id, CAST(id AS SMALLINT) AS sm, concat('n', id) AS name FROM range(100)")
     table("clustered", "SELECT id AS k, id * 2 AS v FROM range(0, 200000, 1, 1)", groupRows = Some(20000))
+    table(
+      "nulls_last",
+      "SELECT if(id < 140000, id, NULL) AS k, id AS v FROM range(0, 200000, 1, 1)",
+      groupRows = Some(20000)
+    )
     table("parts", "SELECT id AS v, CAST(id % 20 AS INT) AS p FROM range(20000)", partitionBy = Seq("p"))
   }
 
@@ -207,6 +212,15 @@ class RuntimeFilterSuite extends SpringbokTest {
     val f = used(df).headOption.getOrElse(fail(record(df).filters.map(_.outcome).toString))
     assert(f.rowGroups.exists { case (removed, all) => removed > 0 && removed < all }, f.rowGroups)
     assert(scanRows(df, "v") < 200000)
+  }
+
+  test("row groups without a value of the key are not read, and hide no others") {
+    val df = same(
+      "SELECT count(*), sum(c.v) FROM nulls_last c JOIN (SELECT mid_id AS k FROM mid WHERE grp = 7) m ON c.k = m.k"
+    )
+    val f = used(df).headOption.getOrElse(fail(record(df).filters.map(_.outcome).toString))
+    assert(f.rowGroups.exists { case (removed, all) => removed >= all / 2 && removed < all }, f.rowGroups)
+    assert(scanRows(df, "v") < 100000)
   }
 
   test("partitions that cannot join are never opened, for shuffle joins too") {

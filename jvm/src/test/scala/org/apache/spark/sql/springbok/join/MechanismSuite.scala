@@ -59,6 +59,15 @@ class MechanismSuite extends SpringbokTest {
     }
   }
 
+  test("a dimension that several branches read by the same key is broadcast for all of them") {
+    conf(off) {
+      val branch = (t: String, g: Int) => s"SELECT count(*) FROM $t b JOIN small s ON b.k = s.k AND s.g = $g"
+      val df = same(s"${branch("big", 3)} UNION ALL ${branch("medium", 3)} UNION ALL ${branch("skewed", 4)}")
+      val shared = record(df).joins.map(_.latest.get.notes.filter(_.code == "BROADCAST_SHARED").map(_.text))
+      assert(shared.count(_.exists(_.contains("2 joins"))) == 2 && shared.count(_.isEmpty) == 1, shared)
+    }
+  }
+
   test("NOT IN is a hash lookup whatever the size of its right side, nulls or not") {
     def query(outer: String, inner: String) =
       s"SELECT count(*), sum(g) FROM $outer WHERE k NOT IN (SELECT k FROM $inner)"

@@ -1,0 +1,49 @@
+"""TPC-DS, all queries: answers without and with Springbok, and reports as their schema says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import springbok
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from springbok.record import Report
+
+from benchmarks import sparktests
+from benchmarks.suites import without_limit
+
+answer = import_module("springbok.compare").answer
+
+
+def outcome(df: DataFrame) -> Any:
+    """The rows, or the class of the error: at this scale one query divides by zero, as it has to."""
+    try:
+        return answer(df.collect())
+    except PySparkException as error:
+        return error.getCondition()
+
+
+def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None]) -> None:
+    different, joins, filters = [], 0, 0
+    for name, sql in sparktests.texts("tpcds").items():
+        planned = springbok.report(tpcds.sql(sql))
+        valid(planned)
+        assert planned.state == "planned" and not planned.failures, name
+        # Rows that tie at a last LIMIT are anyone's choice.
+        whole = without_limit(sql) or sql
+        tpcds.conf.set("spark.springbok.enabled", "false")
+        off = outcome(tpcds.sql(whole))
+        tpcds.conf.unset("spark.springbok.enabled")
+        df = tpcds.sql(whole)
+        if outcome(df) != off:
+            different.append(name)
+        executed = springbok.report(df)
+        valid(executed)
+        assert executed.state == ("planned" if isinstance(off, str) else "executed") and not executed.failures, name
+        assert str(executed) and executed._repr_html_(), name
+        joins += len(executed.joins)
+        filters += sum(f.status == "used" for f in executed.filters)
+    assert not different
+    assert joins > 500 and filters > 50
