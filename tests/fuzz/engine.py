@@ -191,6 +191,9 @@ def random_settings(r: random.Random) -> Settings:
     rare = {
         "spark.sql.adaptive.enabled": "false",
         "spark.springbok.runtimeFilter.mode": "LOCAL",
+        "spark.springbok.runtimeFilter.wait": r.choice(["ALWAYS", "NEVER"]),
+        "spark.springbok.reorder.enabled": "true",
+        "spark.springbok.reorder.minGain": "0",
         "spark.springbok.join.defaultMode": r.choice(["BROADCAST", "PARTITIONED"]),
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.sql.adaptive.localShuffleReader.enabled": "false",

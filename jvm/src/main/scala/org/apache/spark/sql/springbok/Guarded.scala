@@ -39,8 +39,12 @@ object Guarded extends Logging {
    *   the rule's name, for the log, the report and fault injection
    * @param record
    *   where the failure is recorded, if a record can be found
+   * @param planning
+   *   whether a query waits for it
    */
-  def apply[T](rule: String, original: => T, record: => Option[QueryRecord])(body: => T): T = {
+  def apply[T](rule: String, original: => T, record: => Option[QueryRecord], planning: Boolean = true)(
+      body: => T
+  ): T = {
     val start = System.nanoTime()
     try {
       if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
@@ -58,6 +62,6 @@ object Guarded extends Logging {
         }
         record.foreach(_.failed(rule, e))
         original
-    } finally spent.add(System.nanoTime() - start)
+    } finally if (planning) spent.add(System.nanoTime() - start)
   }
 }

@@ -16,6 +16,7 @@ object SpringbokConf extends Logging {
   private val prefix = "spark.springbok."
   private val joinModes = Seq("SPARK", "BROADCAST", "PARTITIONED")
   private val filterModes = Seq("OFF", "LOCAL", "GLOBAL")
+  private val filterWaits = Seq("AUTO", "ALWAYS", "NEVER")
   private val filterTypes = Seq("IN", "MINMAX", "BLOOM")
 
   val ENABLED: ConfigEntry[Boolean] = SQLConf
@@ -242,6 +243,19 @@ object SpringbokConf extends Logging {
     .checkValue(_ >= 0, "The number must be 0 or more.")
     .createWithDefault(4000000)
 
+  val FILTER_WAIT: ConfigEntry[String] = SQLConf
+    .buildConf(prefix + "runtimeFilter.wait")
+    .doc(
+      "Whether a scan waits for the stage that a filter comes from: AUTO where the filter is expected to save " +
+        "minBenefitMs, ALWAYS, or NEVER. A scan that waits for that stage anyway, for its own broadcast join, is always " +
+        "filtered."
+    )
+    .version("0.1.0")
+    .stringConf
+    .transform(_.toUpperCase(Locale.ROOT))
+    .checkValues(filterWaits.toSet)
+    .createWithDefault("AUTO")
+
   val FILTER_MIN_BENEFIT_MS: ConfigEntry[Long] = SQLConf
     .buildConf(prefix + "runtimeFilter.minBenefitMs")
     .doc(
@@ -322,6 +336,7 @@ object SpringbokConf extends Logging {
     FILTER_MAX_NUMBER,
     FILTER_MAX_EDGE_NODES,
     FILTER_MAX_KEYS,
+    FILTER_WAIT,
     FILTER_MIN_BENEFIT_MS,
     FILTER_MIN_REJECTION,
     REPORT_HISTORY
@@ -357,6 +372,7 @@ object SpringbokConf extends Logging {
   private lazy val kinds: Map[ConfigEntry[?], (String, Seq[String])] = Map(
     JOIN_DEFAULT_MODE -> ("string" -> joinModes),
     FILTER_MODE -> ("string" -> filterModes),
+    FILTER_WAIT -> ("string" -> filterWaits),
     FILTER_TYPES -> ("list" -> filterTypes)
   )
 

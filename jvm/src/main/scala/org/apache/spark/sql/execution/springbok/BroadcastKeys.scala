@@ -9,7 +9,68 @@ import org.apache.spark.sql.springbok.filter.{FilterKey, KeyFacts, KeyType, Spli
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types.DataType
 
-/** The keys of a finished broadcast, read from the relation that the driver holds. */
+/**
+ * One of the keys of a finished broadcast, read from the relation that the driver holds: while the query waits, so no more
+ * often than needed.
+ *
+ * @param rows
+ *   rows of the relation
+ */
+final class BroadcastKeys private (
+    relation: HashedRelation,
+    val rows: Long,
+    index: Int,
+    types: Seq[DataType],
+    conf: SQLConf
+) {
+  private val key = FilterKey
+    .of(relation match {
+      case _: LongHashedRelation =>
+        HashJoin.extractKeyExprAt(types.map(t => BoundReference(0, t, nullable = true)), index)
+      case _ => BoundReference(index, types(index), nullable = true)
+    })
+    .get
+  private val dataType = key.dataType
+  private val long = KeyType.isLong(dataType)
+
+  /** Distinct values, where the relation knows. */
+  def distinct: Option[Long] = Option.when(types.size == 1 && relation.keyIsUnique)(rows)
+
+  /** The range of the keys, and a list of them if it is not too long; no bloom filter. */
+  def facts: KeyFacts = {
+    // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
+    val listed = math.max(conf.getConf(SpringbokConf.FILTER_IN_LIMIT), if (long) KeyFacts.listed else 0)
+    val out = new KeyFacts(dataType, listed, 0, rows)
+    foreach(out.addLong, out.add)
+    out
+  }
+
+  /** Size in bytes of the bloom filter. */
+  def bloomBytes: Long = SplitBlockBloom.bytesFor(rows.toDouble, conf)
+
+  def bloom: SplitBlockBloom = {
+    val b = SplitBlockBloom.ofBytes(bloomBytes)
+    foreach(v => b.put(KeyType.hashLong(v)), v => b.put(KeyType.hash(v, dataType)))
+    b
+  }
+
+  private def foreach(whole: Long => Unit, other: Any => Unit): Unit =
+    relation match {
+      case _: LongHashedRelation if types.size == 1 && long =>
+        relation.keys().foreach(row => whole(row.getLong(0)))
+      case _ =>
+        val project = UnsafeProjection.create(key)
+        // The iterator reuses its row, and the projection its own.
+        relation.keys().foreach { row =>
+          val values = project(row)
+          if (!values.isNullAt(0)) {
+            val v = values.get(0, dataType)
+            if (long) whole(v.asInstanceOf[Number].longValue) else other(v)
+          }
+        }
+    }
+}
+
 object BroadcastKeys {
 
   /**
@@ -18,12 +79,12 @@ object BroadcastKeys {
    * @param types
    *   types of all its keys: several short ones are packed into one long
    */
-  def read(
+  def of(
       stage: BroadcastQueryStageExec,
       index: Int,
       types: Seq[DataType],
       conf: SQLConf
-  ): Either[Reason, KeyFacts] = {
+  ): Either[Reason, BroadcastKeys] = {
     val rows = stage.getRuntimeStatistics.rowCount.map(_.toLong).getOrElse(0L)
     val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
     if (rows > limit) Left(Reason.tooManyKeys(rows, limit))
@@ -31,39 +92,8 @@ object BroadcastKeys {
       stage.broadcast.executeBroadcast[Any]().value match {
         // Built for a null-aware anti join, which gets no filter.
         case HashedRelationWithAllNullKeys => Left(Reason.noSummary)
-        case relation: HashedRelation => Right(facts(relation, rows, index, types, conf))
+        case relation: HashedRelation => Right(new BroadcastKeys(relation, rows, index, types, conf))
         case _ => Left(Reason.noSummary)
       }
-  }
-
-  private def facts(
-      relation: HashedRelation,
-      rows: Long,
-      index: Int,
-      types: Seq[DataType],
-      conf: SQLConf
-  ): KeyFacts = {
-    val expression = relation match {
-      case _: LongHashedRelation =>
-        HashJoin.extractKeyExprAt(types.map(t => BoundReference(0, t, nullable = true)), index)
-      case _ => BoundReference(index, types(index), nullable = true)
-    }
-    val key = FilterKey.of(expression).get
-    val dataType = key.dataType
-    val project = UnsafeProjection.create(key)
-    val bloomBytes = SplitBlockBloom.bytesFor(rows.toDouble, conf)
-    val long = KeyType.isLong(dataType)
-    // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
-    val listed = math.max(conf.getConf(SpringbokConf.FILTER_IN_LIMIT), if (long) KeyFacts.listed else 0)
-    val out = new KeyFacts(dataType, listed, bloomBytes, rows)
-    // The iterator reuses its row, and the projection its own.
-    relation.keys().foreach { row =>
-      val values = project(row)
-      if (!values.isNullAt(0)) {
-        val v = values.get(0, dataType)
-        if (long) out.addLong(v.asInstanceOf[Number].longValue) else out.add(v)
-      }
-    }
-    out
   }
 }

@@ -84,7 +84,7 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       // A side that has finished can filter the other without anyone waiting.
       val finished = fixed.filter(s =>
         BuildSides.exchange(j.children(s)).exists {
-          case q: ShuffleQueryStageExec => q.isMaterialized
+          case q: ShuffleQueryStageExec => BuildSides.finished(q)
           case _ => false
         }
       )

@@ -113,7 +113,7 @@ final class KeyFacts(
 object KeyFacts {
 
   /** Whole-numbered keys of a broadcast that are listed. */
-  val listed: Int = 1 << 16
+  val listed: Int = 1 << 13
 }
 
 /**

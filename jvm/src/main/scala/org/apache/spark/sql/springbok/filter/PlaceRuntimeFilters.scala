@@ -79,6 +79,7 @@ final private case class Candidate(
 
 final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
+  private val waiting = conf.getConf(SpringbokConf.FILTER_WAIT)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
   private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
@@ -197,13 +198,17 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       estimate = estimates.kept(j, d, i)
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
       _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
-      local = reached.filter(_.sameStage)
-      allowed = if (mode == "LOCAL") if (j.isInstanceOf[BroadcastHashJoinExec]) local else Nil else reached
-      _ <- Either.cond(allowed.nonEmpty, (), Reason.modeOff(mode))
+      // The stage of a broadcast join starts when its build side is there.
+      local = if (j.isInstanceOf[BroadcastHashJoinExec]) reached.filter(_.sameStage) else Nil
+      near = if (mode == "LOCAL") local else reached
+      _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
+      // What is there already is waited for by nobody.
+      allowed = if (waiting != "NEVER" || wanted || BuildSides.finished(exchange)) near else local
+      _ <- Either.cond(allowed.nonEmpty, (), Reason.noWaiting)
       // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses.
       benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * allowed.map(_.benefitNs).sum / 1e6 / cores
       _ <- Either.cond(
-        wanted || allowed.exists(_.sameStage) || benefit >= minBenefitMs,
+        wanted || waiting != "AUTO" || local.nonEmpty || benefit >= minBenefitMs,
         (),
         Reason.smallBenefit(benefit, minBenefitMs)
       )
@@ -287,6 +292,12 @@ private[filter] object BuildSides {
         shuffle.filter(k => ResolveRuntimeFilters.summaryOf(s).exists(_.indexOf(k.key).isDefined))
       case _ => shuffle
     }
+  }
+
+  /** Whether the stage of this exchange is done. */
+  def finished(exchange: SparkPlan): Boolean = exchange match {
+    case q: QueryStageExec => q.isMaterialized
+    case _ => false
   }
 
   /** Operators that an edge to this exchange adds to the plan; a stage counts as one. */

@@ -96,7 +96,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       Outcome(None, None)
     case Right(k) =>
       record.buildRows = Some(k.rows)
-      record.buildKeys = k.distinct.map(_.round)
+      record.buildKeys = distinct(k).map(_.round)
       val pushed = push(k)
       val row = rowLevel(k)
       record.kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
@@ -120,9 +120,17 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       applied
     }
 
-  private def facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
+  /** The keys of a broadcast build side. */
+  private lazy val broadcast: Option[Either[Reason, BroadcastKeys]] = (f.sourceKey, f.source) match {
     case (SourceKey.Broadcast(index, keys), b: BroadcastQueryStageExec) if b.isMaterialized =>
-      BroadcastKeys.read(b, index, keys, conf)
+      Some(BroadcastKeys.of(b, index, keys, conf))
+    case _ => None
+  }
+
+  private def facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
+    case _ if broadcast.isDefined =>
+      // Reading the keys takes a while, and their number may say it all.
+      for (keys <- broadcast.get; _ <- keys.distinct.flatMap(useless).toLeft(())) yield keys.facts
     case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized =>
       val summary = ResolveRuntimeFilters.summaryOf(s)
       val found = summary.flatMap(n => n.indexOf(key).map(n.summary -> _))
@@ -132,6 +140,20 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       }
     case _ => Left(Reason.noSummary)
   }
+
+  private def useless(keys: Long): Option[Reason] =
+    f.info.domain
+      .map(d => math.min(1.0, keys / math.max(1.0, d)))
+      .filter(_ > 1 - f.info.minRejection && !forced)
+      .map { kept =>
+        record.buildKeys = Some(keys)
+        record.observedKept = Some(kept)
+        Reason.notSelective(kept)
+      }
+
+  /** Distinct keys; of a broadcast too large to be listed at most its rows. */
+  private def distinct(k: KeyFacts): Option[Double] =
+    k.distinct.orElse(broadcast.flatMap(_.toOption).map(_.rows.toDouble))
 
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
   private def push(k: KeyFacts): Option[Pushed] = for {
@@ -146,7 +168,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   // ---- row by row
 
   private def rowLevel(k: KeyFacts): Either[Reason, RowTest] = {
-    val kept = for (n <- k.distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
+    val kept = for (n <- distinct(k); d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
     record.observedKept = kept
     val expected = record.kept.getOrElse(FilterCost.unknownKept)
     if (forced) forcedTest(k)
@@ -155,16 +177,16 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       Either.cond(FilterCost.pays(0, saved(k), 1), RowTest("false", Literal.FalseLiteral), saves(k, 0, 1))
     else if (!types("BLOOM")) Left(Reason.typesOff)
     else
-      bloom(k).flatMap { b =>
-        val test = FilterCost.test(b.bytes)
-        val rate = SplitBlockBloom.falsePositiveRate(k.distinct.getOrElse(0.0), b.bytes)
+      bloomBytes(k).flatMap { bytes =>
+        val test = FilterCost.test(bytes)
+        val rate = SplitBlockBloom.falsePositiveRate(distinct(k).getOrElse(0.0), bytes)
         val stays = expected + (1 - expected) * rate
         if (stays > 1 - f.info.minRejection) Left(Reason.bloomFull(rate))
         else if (!FilterCost.pays(stays, saved(k), test)) Left(saves(k, stays, test))
         else {
-          record.bytes = Some(b.bytes)
+          record.bytes = Some(bytes)
           record.falsePositiveRate = Some(rate)
-          Right(RowTest("bloom", shipped(b)))
+          Right(RowTest("bloom", shipped(bloom(k, bytes))))
         }
       }
   }
@@ -173,7 +195,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   private def forcedTest(k: KeyFacts): Either[Reason, RowTest] =
     if (k.values != null && k.values.isEmpty) Right(RowTest("false", Literal.FalseLiteral))
     else if (!types("BLOOM")) Left(Reason.typesOff)
-    else bloom(k).map(b => RowTest("bloom", shipped(b)))
+    else bloomBytes(k).map(bytes => RowTest("bloom", shipped(bloom(k, bytes))))
 
   private def shipped(b: SplitBlockBloom): Expression =
     BloomContains(f.key, SparkSession.active.sparkContext.broadcast(b))
@@ -183,17 +205,25 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
 
   /** Time in ns that a removed row saves, now that the build side is known. */
   private def saved(k: KeyFacts): Double = f.info.savedNs + (f.sourceKey match {
-    case _: SourceKey.Broadcast => FilterCost.lookupMiss(k.distinct.getOrElse(0.0))
+    case _: SourceKey.Broadcast => FilterCost.lookupMiss(distinct(k).getOrElse(0.0))
     case _ => 0.0
   })
 
-  private def bloom(k: KeyFacts): Either[Reason, SplitBlockBloom] =
-    if (k.values == null) Option(k.bloom).toRight(Reason.noBloom)
+  /** Size in bytes of the bloom filter, before it is made. */
+  private def bloomBytes(k: KeyFacts): Either[Reason, Long] =
+    if (k.values != null) Right(SplitBlockBloom.bytesFor(k.values.size.toDouble, conf, rateShare = 0.25))
+    else
+      Option(k.bloom)
+        .map(_.bytes)
+        .orElse(broadcast.flatMap(_.toOption).map(_.bloomBytes))
+        .toRight(Reason.noBloom)
+
+  private def bloom(k: KeyFacts, bytes: Long): SplitBlockBloom =
+    if (k.values == null) Option(k.bloom).getOrElse(broadcast.get.toOption.get.bloom)
     else {
-      val b =
-        SplitBlockBloom.ofBytes(SplitBlockBloom.bytesFor(k.values.size.toDouble, conf, rateShare = 0.25))
+      val b = SplitBlockBloom.ofBytes(bytes)
       k.values.forEach(v => b.put(KeyType.hash(v, k.dataType)))
-      Right(b)
+      b
     }
 }
 

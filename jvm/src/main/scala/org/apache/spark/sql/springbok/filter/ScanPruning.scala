@@ -100,8 +100,9 @@ final private class ScanPruning(
    */
   private def spansOf(values: Seq[Any]): Option[Seq[Span]] = {
     // In the keys' own order: as floating point numbers neighbours may be one.
-    val ordered =
-      values.sorted(TypeUtils.getInterpretedOrdering(if (KeyType.isLong(keyType)) LongType else keyType))
+    val ordered: Seq[Any] =
+      if (KeyType.isLong(keyType)) values.map(_.asInstanceOf[Long]).toArray.sorted.toSeq
+      else values.sorted(TypeUtils.getInterpretedOrdering(keyType))
     val sorted = ordered.flatMap(v => span(v, v))
     Option.when(sorted.nonEmpty && sorted.size == values.size) {
       val reached = footers.flatMap(_.range(column.name))

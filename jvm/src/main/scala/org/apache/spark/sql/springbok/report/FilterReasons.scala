@@ -62,6 +62,12 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
     "The tables are small.",
     by(FILTER_MIN_BENEFIT_MS)
   )
+  val noWaiting: Reason = declined.fixed(
+    "NO_WAITING",
+    "the scan would have to wait for the build side's stage",
+    "Filters are made only where the scan waits for the build side anyway, or it is there already.",
+    by(FILTER_WAIT)
+  )
   val reusedExchange: Reason = declined.fixed(
     "EXCHANGE_REUSED",
     "the scan is below an exchange that is read twice and would have to run twice",

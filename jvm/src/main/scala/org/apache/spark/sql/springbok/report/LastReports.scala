@@ -41,7 +41,8 @@ object LastReports extends SparkListener with Logging {
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.qe != null && e.executionFailure.isEmpty =>
       // The last events of a context arrive while it stops.
-      if (!e.qe.sparkSession.sparkContext.isStopped) Guarded("LastReports", (), None)(finished(e))
+      if (!e.qe.sparkSession.sparkContext.isStopped)
+        Guarded("LastReports", (), None, planning = false)(finished(e))
     case _ =>
   }
 

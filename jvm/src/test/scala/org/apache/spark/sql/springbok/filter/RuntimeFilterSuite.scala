@@ -205,6 +205,28 @@ class RuntimeFilterSuite extends SpringbokTest {
     }
   }
 
+  test("whether a scan waits for another stage: always, never, or where it is worth it") {
+    val sql = "SELECT count(*), sum(v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp = 7"
+    def codes(wait: String, benefit: Int, how: (String, String)*) =
+      conf(
+        how ++ Seq(
+          SpringbokConf.FILTER_WAIT.key -> wait,
+          SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> s"$benefit"
+        ): _*
+      ) {
+        val df = same(sql)
+        (used(df).size, declined(df).toSet)
+      }
+    val shuffle = Seq(shuffled, noSparkBroadcast)
+    assert(codes("AUTO", 0, shuffle: _*) == (1 -> Set()))
+    assert(codes("AUTO", 1000000, shuffle: _*) == (0 -> Set("SMALL_BENEFIT")))
+    assert(codes("ALWAYS", 1000000, shuffle: _*) == (1 -> Set()))
+    assert(codes("NEVER", 0, shuffle: _*) == (0 -> Set("NO_WAITING")))
+    // The scan of the broadcast join's own stage waits for it anyway.
+    assert(!codes("NEVER", 0)._2.contains("NO_WAITING"))
+    intercept[IllegalArgumentException](spark.conf.set(SpringbokConf.FILTER_WAIT.key, "sometimes"))
+  }
+
   test("row groups that cannot join are not read") {
     val sql =
       "SELECT count(*), sum(c.v) FROM clustered c JOIN (SELECT mid_id * 10 AS k FROM mid WHERE grp = 7) m ON c.k = m.k"

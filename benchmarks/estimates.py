@@ -1,0 +1,117 @@
+"""How far row estimates of joins are off: Springbok's without ANALYZE, and Spark's without and with it.
+
+All joins of TPC-DS whose output was counted, without runtime filters, so that every join gives what the query says.
+The q-error of an estimate is `max(estimate / rows, rows / estimate)`, both at least 1; a join without an estimate
+counts as unknown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from springbok.report import report
+
+from benchmarks import runner, suites
+from benchmarks.arms import ARMS, Arm, applied
+
+_PLAIN = ARMS["B-strategy"]
+# The strategies are Springbok's in both, so that the same joins are there to count.
+_ANALYZED = Arm("B-strategy+T", springbok=True, tuned=True, settings=_PLAIN.settings)
+_Q = dict[str, list[float | None]]
+
+
+def q_error(estimate: float | None, rows: int) -> float | None:
+    """At least 1; None for an unknown estimate."""
+    if estimate is None:
+        return None
+    e, r = max(1.0, estimate), max(1.0, float(rows))
+    return max(e / r, r / e)
+
+
+def spark_estimates(df: Any, jvm: Any) -> dict[int, float | None]:
+    """Rows that Spark's own statistics say of each join, by Springbok's number of it."""
+    tag = jvm.org.apache.spark.sql.springbok.report.QueryRecord.tag()
+    found: dict[int, float | None] = {}
+    plans = [df._jdf.queryExecution().optimizedPlan()]
+    while plans:
+        plan = plans.pop()
+        mark = plan.getTagValue(tag)
+        if mark.isDefined():
+            rows = plan.stats().rowCount()
+            found[int(mark.get().id())] = float(rows.get().toString()) if rows.isDefined() else None
+        plans += list(_each(plan.children())) + list(_each(plan.subqueries()))
+    return found
+
+
+def _each(seq: Any) -> Iterator[Any]:
+    it = seq.iterator()
+    while it.hasNext():
+        yield it.next()
+
+
+def measure(spark: Any, queries: dict[str, str]) -> _Q:
+    """The q-errors of all joins, by whose estimate it is."""
+    errors: _Q = {"Springbok without ANALYZE": [], "Spark without ANALYZE": [], "Spark with CBO and ANALYZE": []}
+    for name, sql in queries.items():
+        for arm in (_PLAIN, _ANALYZED):
+            with applied(spark, arm):
+                spark.sql(f"USE {runner.database_of(arm)}")
+                df = spark.sql(sql)
+                df.collect()
+                joins = {j.id: j for j in report(df).joins if j.output_rows is not None}
+                theirs = spark_estimates(df, spark._jvm)
+            for i, j in joins.items():
+                if j.output_rows is None or i not in theirs:
+                    continue
+                if arm is _PLAIN:
+                    errors["Springbok without ANALYZE"].append(q_error(j.estimated_rows, j.output_rows))
+                    errors["Spark without ANALYZE"].append(q_error(theirs[i], j.output_rows))
+                else:
+                    errors["Spark with CBO and ANALYZE"].append(q_error(theirs[i], j.output_rows))
+        print(name, {k: len(v) for k, v in errors.items()}, flush=True)
+    return errors
+
+
+def table(errors: _Q) -> list[list[Any]]:
+    """One row an estimator."""
+    rows: list[list[Any]] = [["estimates", "joins", "unknown", "q-error median", "p95", "geomean"]]
+    for name, all_errors in errors.items():
+        known = sorted(e for e in all_errors if e is not None)
+        figures = [f"{f:.1f}" for f in _figures(known)] if known else []
+        rows.append([name, len(all_errors), len(all_errors) - len(known), *figures])
+    return rows
+
+
+def _figures(known: list[float]) -> list[float]:
+    geomean = math.exp(sum(math.log(v) for v in known) / len(known))
+    return [statistics.median(known), known[int(len(known) * 0.95)], geomean]
+
+
+def main() -> None:
+    """Measure, print the table and write it beside the other results."""
+    parser = argparse.ArgumentParser(prog="benchmarks.estimates", description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("data"))
+    parser.add_argument("--queries", default="all")
+    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    args = parser.parse_args()
+    e = runner.Experiment("tpcds", 1, "plain", ("B", "T"), 1, 0, "local[2]", args.memory, args.data, {})
+    spark = runner.session(e.master, e.memory, {})
+    runner.prepare(spark, e)
+    where = runner.machine(spark, e.master, e.memory)
+    rows = table(measure(spark, suites.chosen("tpcds", args.queries)))
+    spark.stop()
+    for r in rows:
+        print(*r, sep="\t")
+    title = "Row estimates of TPC-DS joins at scale 1"
+    command = "python -m benchmarks.estimates"
+    runner.write(args.out / "estimates.json", {"title": title, "command": command, **where, "table": rows})
+
+
+if __name__ == "__main__":
+    main()
