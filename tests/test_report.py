@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from springbok import demo
 from springbok.record import Report
 
+GOLDEN = Path(__file__).parent / "golden"
+
 
 @pytest.fixture(scope="module")
 def executed(spark: SparkSession, tpch: Path) -> DataFrame:
@@ -45,6 +47,26 @@ def test_text_is_readable_at_100_columns(executed: DataFrame) -> None:
     assert max(len(line) for line in text.splitlines()) <= 100
     for part in ("Tables", "Joins", "Runtime filters", "RF000", "removed", "LOWEST_COST"):
         assert part in text
+
+
+@pytest.mark.parametrize("name", ["q3", "q11", "q21"])
+def test_the_text_is_as_it_was(spark: SparkSession, tpch: Path, name: str) -> None:
+    """Golden texts; delete one to have it written anew, and read it before it is committed."""
+    df = spark.sql(demo.query(name))
+    planned = str(springbok.report(df))
+    df.collect()
+    text = f"{planned}\n\n{'=' * 100}\n\n{springbok.report(df)}\n"
+    # What depends on the machine or on versions.
+    for pattern, stable in (
+        (r"Springbok \S+ on Spark [\d.]+", "Springbok on Spark"),
+        (r"waited [\d,]+ ms", "waited N ms"),
+        (r"each executor's [\d.]+ \wB heap", "each executor's heap"),
+    ):
+        text = re.sub(pattern, stable, text)
+    path = GOLDEN / f"{name}.txt"
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 def test_data_goes_round(executed: DataFrame) -> None:

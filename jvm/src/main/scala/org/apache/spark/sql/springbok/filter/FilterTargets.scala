@@ -2,11 +2,9 @@ package org.apache.spark.sql.springbok.filter
 
 import java.util.IdentityHashMap
 
-import scala.collection.mutable
-
 import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, Expression}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, TableCacheQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.TableCacheQueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
@@ -39,27 +37,7 @@ final private[filter] case class Target(
 final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstimates) {
   private val leverages = new IdentityHashMap[SparkPlan, Double]()
 
-  /** Canonical forms of exchanges that the plan reads more than once: a filter below one of them would split them. */
-  private lazy val shared: Set[SparkPlan] = {
-    val seen = mutable.Map.empty[SparkPlan, Int]
-    def count(p: SparkPlan): Unit = {
-      p.foreach {
-        case e: Exchange => seen(e.canonicalized) = seen.getOrElse(e.canonicalized, 0) + 1
-        case r: ReusedExchangeExec => seen(r.canonicalized) = 2
-        case _ =>
-      }
-      p.foreach(_.expressions.foreach(_.foreach {
-        case s: ExecSubqueryExpression => inside(s.plan)
-        case _ =>
-      }))
-    }
-    def inside(p: SparkPlan): Unit = p.foreach {
-      case a: AdaptiveSparkPlanExec => count(a.executedPlan)
-      case _ =>
-    }
-    if (plan.exists(_.isInstanceOf[Exchange])) count(plan)
-    seen.collect { case (p, n) if n > 1 => p }.toSet
-  }
+  private val exchanges = new SharedExchanges(plan)
 
   /** Dynamic partition pruning reads build sides of broadcast joins and must find them as they are. */
   private lazy val prunes: Boolean = plan.exists {
@@ -79,7 +57,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   }
 
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
-    case e: Exchange if shared(e.canonicalized) => Nil
+    case e: Exchange if exchanges.shared(e) => Nil
     case _: BroadcastExchangeExec if prunes => Nil
     case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => FilterTargets.forbidden(j, r.child))
     case _ => KeyTrace.routes(p, key)
@@ -143,7 +121,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
 
   def whyNone(p: SparkPlan, key: Expression): Reason = {
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
-      case e: Exchange if shared(e.canonicalized) => Some(Reason.reusedExchange)
+      case e: Exchange if exchanges.shared(e) => Some(Reason.reusedExchange)
       case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
       case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => FilterTargets.forbidden(j, r.child)) =>
         Some(Reason.filterHint)

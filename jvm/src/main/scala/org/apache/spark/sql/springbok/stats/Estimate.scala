@@ -42,6 +42,8 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  *   most distinct values that are left here, after all filters and joins below
  * @param nulls
  *   part of the table's rows where the column is null, None if unknown
+ * @param unique
+ *   whether no value is there twice: counted, or the whole numbers of its range are as many as the rows
  */
 final case class ColumnStats(
     ndv: Option[Double],
@@ -51,7 +53,8 @@ final case class ColumnStats(
     tableRows: Double,
     bytes: Option[Double],
     distinct: Double,
-    nulls: Option[Double] = None
+    nulls: Option[Double] = None,
+    unique: Boolean = false
 )
 
 /**

@@ -134,7 +134,9 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
 
   private def times(plan: UnaryNode, by: Double): Estimate = {
     val c = apply(plan.child)
-    val columns = AttributeMap(c.columns.toSeq.filter(x => plan.outputSet.contains(x._1)))
+    val columns = AttributeMap(c.columns.toSeq.collect {
+      case (a, s) if plan.outputSet.contains(a) => a -> s.copy(unique = false)
+    })
     Estimate(c.rows.map(_.scale(by)), Estimate.rowBytes(plan.output, columns), columns).narrowed
   }
 
@@ -172,7 +174,12 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       child: Estimate,
       output: Seq[Attribute]
   ): Estimate = {
-    val columns = project(list, child, output).columns
+    val below = project(list, child, output).columns
+    val columns = grouping match {
+      case Seq(key: Attribute) =>
+        below.get(key).fold(below)(c => AttributeMap(below.toSeq :+ (key -> c.copy(unique = true))))
+      case _ => below
+    }
     val ndvs = grouping.map {
       case a: Attribute => child.ndv(a)
       case _ => None
@@ -209,19 +216,31 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
 
   private def join(j: Join): Estimate = {
     val (l, r) = (apply(j.left), apply(j.right))
-    // Rows without a match bring nulls that the table does not have.
-    def side(e: Estimate, padded: Boolean) =
-      e.columns.toSeq.map { case (a, c) => a -> (if (padded) c.copy(nulls = None) else c) }
+    val keys = ExtractEquiJoinKeys.unapply(j).map { case (_, lk, rk, _, _, _, _, _) => lk -> rk }
+    val (uniqueLeft, uniqueRight) =
+      (keys.exists(k => unique(k._1, l)), keys.exists(k => unique(k._2, r)))
+    val filters = j.joinType match {
+      case LeftSemi | LeftAnti | _: ExistenceJoin => true
+      case _ => false
+    }
+    // Rows without a match bring nulls that the table does not have; those with several matches are there several times.
+    def side(e: Estimate, padded: Boolean, once: Boolean) = e.columns.toSeq.map { case (a, c) =>
+      a -> c.copy(nulls = if (padded) None else c.nulls, unique = c.unique && once && !padded)
+    }
     val columns = AttributeMap(
-      side(l, j.joinType == RightOuter || j.joinType == FullOuter) ++
-        side(r, j.joinType == LeftOuter || j.joinType == FullOuter) ++ equalized(j, l, r)
+      side(l, j.joinType == RightOuter || j.joinType == FullOuter, uniqueRight || filters) ++
+        side(r, j.joinType == LeftOuter || j.joinType == FullOuter, uniqueLeft) ++ equalized(j, l, r)
     )
     val width = Estimate.rowBytes(j.output, columns)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
-      val keys = ExtractEquiJoinKeys.unapply(j)
-      val domain = keys.map { case (_, lk, rk, _, _, _, _, _) => keyDomain(lk, rk, l, r) }.getOrElse(1.0)
+      val domain = keys.fold(1.0) { case (lk, rk) => keyDomain(lk, rk, l, r) }
       val matched = lr.value * rr.value / math.max(1.0, domain)
-      val bound = math.max(matched, lr.bound * rr.bound / math.max(1.0, domain))
+      val bound = math.max(
+        matched,
+        if (uniqueLeft || uniqueRight)
+          Seq(uniqueRight -> lr.bound, uniqueLeft -> rr.bound).filter(_._1).map(_._2).min
+        else math.min(lr.bound * rr.bound, lr.bound * rr.bound / math.max(1.0, domain) * PlanStats.skew)
+      )
       val kept = math.min(1.0, rr.value / math.max(1.0, domain))
       j.joinType match {
         case LeftSemi => Rows(lr.value * kept, lr.bound, Source.Estimated)
@@ -247,7 +266,8 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
             x <- l.columns.get(a).toSeq; y <- r.columns.get(b).toSeq; n = math.min(x.distinct, y.distinct);
             c <- Seq(a -> x, b -> y)
           )
-            yield c._1 -> c._2.copy(distinct = n)
+            yield c._1 -> c._2
+              .copy(distinct = n, unique = c._2.unique && (j.joinType == LeftSemi || x.unique && y.unique))
         case _ => Nil
       }
     case _ => Nil
@@ -267,6 +287,13 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       case (None, None) => Seq(l, r).flatMap(_.rows).map(_.value).minOption.getOrElse(1.0)
     }
 
+  /** Whether no two rows have the same keys. */
+  private def unique(keys: Seq[Expression], e: Estimate): Boolean = keys.exists {
+    case a: Attribute => e.columns.get(a).exists(_.unique)
+    case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a).exists(_.unique)
+    case _ => false
+  }
+
   private def ndvOf(keys: Seq[Expression], e: Estimate): Option[KeyNdv] = {
     val stats = keys.flatMap {
       case a: Attribute => e.columns.get(a)
@@ -278,6 +305,15 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       KeyNdv(math.min(product, stats.map(_.tableRows).max), stats.size == 1 && stats.forall(_.tight))
     }
   }
+}
+
+object PlanStats {
+
+  /**
+   * How many times more rows than with evenly spread keys a join may give whose keys are unique on neither side: what is
+   * held in memory is bounded by it. Skew has no bound; this one keeps broadcasts a tenth of the limits from them.
+   */
+  val skew = 10.0
 }
 
 final private case class KeyNdv(ndv: Double, tight: Boolean)

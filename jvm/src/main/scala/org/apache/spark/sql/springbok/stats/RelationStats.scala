@@ -47,9 +47,12 @@ final private[stats] class RelationStats {
           Option.when(more > math.max(1, less) * margin)(
             f"they count $analyzed%.0f rows, the files' footers ${t.rows}%.0f"
           )
+        case None if analyzed == 0 && fs.location.sizeInBytes > 0 =>
+          Some("they count no rows, and its files are not empty")
         case None =>
-          Option.when(analyzed == 0 && fs.location.sizeInBytes > 0)(
-            "they count no rows, and its files are not empty"
+          val (counted, now) = (catalog.sizeInBytes.toDouble, fs.location.sizeInBytes.toDouble)
+          Option.when(math.max(counted, now) > 2 * math.max(1.0, math.min(counted, now)))(
+            s"they are of ${Reason.bytes(counted)} of files, of which there are ${Reason.bytes(now)} now"
           )
       }
     }
@@ -120,7 +123,19 @@ final private[stats] class RelationStats {
     val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
     val ndv = counted.orElse(domain.map(math.min(_, rows)))
     val tight = counted.isDefined || domain.exists(_ < rows * 0.9)
-    ColumnStats(ndv, tight, range.map(_.min), range.map(_.max), rows, bytes, ndv.getOrElse(rows), nulls)
+    // What is counted is estimated with an error of some percent.
+    val unique = counted.exists(_ >= rows * 0.95) || domain.exists(d => math.abs(d - rows) <= rows * 0.02)
+    ColumnStats(
+      ndv,
+      tight,
+      range.map(_.min),
+      range.map(_.max),
+      rows,
+      bytes,
+      ndv.getOrElse(rows),
+      nulls,
+      unique
+    )
   }
 
   private def countable(t: DataType): Boolean = t match {

@@ -47,6 +47,42 @@ class PlanStatsSuite extends SpringbokTest {
     conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
   }
 
+  test("rows of a join are bounded by a side without two rows of a key, else with a margin for skew") {
+    write("keyed", "parquet")
+    def bound(sql: String) = estimate(sql).rows.get.bound
+    val all = bound("SELECT * FROM keyed")
+    assert(bound("SELECT a.n FROM keyed a JOIN keyed b ON a.n = b.k") <= all)
+    assert(
+      bound(
+        "SELECT a.n FROM keyed a JOIN (SELECT DISTINCT n FROM keyed) b ON a.k % 7 = 1 AND a.n = b.n"
+      ) <= all
+    )
+    val skewed = estimate("SELECT a.n FROM keyed a JOIN keyed b ON a.n = b.n").rows.get
+    assert(skewed.bound > skewed.value * 9 && skewed.bound <= all * all)
+    // A key that is there several times since a join below is no key any more.
+    val below = "(SELECT a.k FROM keyed a JOIN keyed b ON a.n = b.n)"
+    assert(bound(s"SELECT x.n FROM keyed x JOIN $below y ON x.n = y.k") > all * 9)
+    // As often as before, where the other side's key is unique.
+    val once = "(SELECT a.k FROM keyed a JOIN keyed b ON a.n = b.k)"
+    assert(bound(s"SELECT x.n FROM keyed x JOIN $once y ON x.n = y.k") <= all)
+  }
+
+  test(
+    "analyzed statistics of files that are many times larger now are not believed, whatever their format"
+  ) {
+    spark.sql("CREATE TABLE stale (k BIGINT) USING csv")
+    spark.sql("INSERT INTO stale SELECT id FROM range(100)")
+    spark.sql("ANALYZE TABLE stale COMPUTE STATISTICS")
+    assert(rows("SELECT * FROM stale").exists(_._1 == 100))
+    val stats = spark.sessionState.catalog
+      .getTableMetadata(org.apache.spark.sql.catalyst.TableIdentifier("stale"))
+      .stats
+    spark.sql("INSERT INTO stale SELECT id FROM range(100000)")
+    spark.sessionState.catalog.alterTableStats(org.apache.spark.sql.catalyst.TableIdentifier("stale"), stats)
+    assert(rows("SELECT * FROM stale").isEmpty)
+    spark.sql("DROP TABLE stale")
+  }
+
   test("what a table without footers holds is unknown, not nothing") {
     write("csv", "csv")
     assert(rows("SELECT * FROM csv").isEmpty)

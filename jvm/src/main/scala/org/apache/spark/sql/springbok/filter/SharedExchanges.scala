@@ -1,0 +1,55 @@
+package org.apache.spark.sql.springbok.filter
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
+
+/**
+ * The exchanges that a plan reads more than once: Spark runs them once, and a filter below one of them would split it.
+ *
+ * Two exchanges are the same if their canonical forms are. These are dear to make, anew at each planning, so only exchanges
+ * with the same leaves in the same order are compared.
+ */
+final private[filter] class SharedExchanges(plan: SparkPlan) {
+  private type Leaves = Seq[Any]
+
+  private lazy val all: Seq[SparkPlan] = {
+    val found = mutable.ArrayBuffer.empty[SparkPlan]
+    def collect(p: SparkPlan): Unit = {
+      p.foreach {
+        case e: Exchange => found += e
+        // It stands for another one of this plan, or of one that is not seen from here.
+        case r: ReusedExchangeExec => found ++= Seq(r, r)
+        case _ =>
+      }
+      p.foreach(_.expressions.foreach(_.foreach {
+        case s: ExecSubqueryExpression =>
+          s.plan.foreach {
+            case a: AdaptiveSparkPlanExec => collect(a.executedPlan)
+            case _ =>
+          }
+        case _ =>
+      }))
+    }
+    collect(plan)
+    found.toSeq
+  }
+
+  private lazy val alike: Map[Leaves, Seq[SparkPlan]] = all.groupBy(leaves).filter(_._2.size > 1)
+
+  private lazy val twice: Set[SparkPlan] =
+    alike.values.flatMap(_.groupBy(_.canonicalized)).collect { case (p, es) if es.size > 1 => p }.toSet
+
+  def shared(e: Exchange): Boolean = alike.contains(leaves(e)) && twice(e.canonicalized)
+
+  private def leaves(p: SparkPlan): Leaves = p match {
+    case r: ReusedExchangeExec => leaves(r.child)
+    case _ =>
+      p.collectLeaves().map {
+        case s: FileSourceScanExec => s.relation.location
+        case other => other.getClass
+      }
+  }
+}
