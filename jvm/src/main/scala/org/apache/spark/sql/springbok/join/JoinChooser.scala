@@ -93,7 +93,9 @@ final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHe
       case _ if Seq(j.left, j.right).exists(broadcastStage) => spark(Reason.broadcastStarted)
       case _ if hints.followed.isDefined => spark(Reason.hint(hints.followed.get)).copy(notes = hints.notes)
       case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
-        if (forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
+        // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
+        val fed = record.planned.exists(_.choice.reason == Reason.feedsPruning)
+        if (fed || forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
           spark(Reason.feedsPruning)
         else byCost(equiJoin(j, lk, rk))
       case ExtractSingleColumnNullAwareAntiJoin(_, _) =>

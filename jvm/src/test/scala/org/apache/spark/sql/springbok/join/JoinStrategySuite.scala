@@ -148,4 +148,18 @@ class JoinStrategySuite extends SpringbokTest {
       assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec], executed(df))
     }
   }
+
+  test("a broadcast that prunes partitions stays one when the pruned scan is a stage already") {
+    table(
+      "sold",
+      "SELECT id, id % 100 AS units, CAST(id % 15 AS INT) AS store FROM range(1000)",
+      Seq("store")
+    )
+    val v = "(SELECT store FROM sold WHERE units = 70 GROUP BY store)"
+    val df = same(s"SELECT * FROM $v a JOIN $v b ON a.store = b.store")
+    val decisions = record(df).joins.map(j => (j.planned.get, j.latest.get)).head
+    assert(decisions._1.choice.reason.code == "FEEDS_PARTITION_PRUNING")
+    assert(decisions._2.choice.reason.code == "FEEDS_PARTITION_PRUNING")
+    assert(joins(df).forall(_.isInstanceOf[BroadcastHashJoinExec]), executed(df))
+  }
 }
