@@ -49,13 +49,15 @@ def test_text_is_readable_at_100_columns(executed: DataFrame) -> None:
         assert part in text
 
 
-@pytest.mark.parametrize("name", ["q3", "q11", "q21"])
-def test_the_text_is_as_it_was(spark: SparkSession, tpch: Path, name: str) -> None:
+# Which of q21's joins are decided anew at run time depends on which stage is done first.
+@pytest.mark.parametrize(("name", "runs"), [("q3", True), ("q11", True), ("q21", False)])
+def test_the_text_is_as_it_was(spark: SparkSession, tpch: Path, name: str, runs: bool) -> None:
     """Golden texts; delete one to have it written anew, and read it before it is committed."""
     df = spark.sql(demo.query(name))
-    planned = str(springbok.report(df))
-    df.collect()
-    text = f"{planned}\n\n{'=' * 100}\n\n{springbok.report(df)}\n"
+    text = f"{springbok.report(df)}\n"
+    if runs:
+        df.collect()
+        text += f"\n{'=' * 100}\n\n{springbok.report(df)}\n"
     # What depends on the machine or on versions.
     for pattern, stable in (
         (r"Springbok \S+ on Spark [\d.]+", "Springbok on Spark"),
