@@ -45,15 +45,15 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
     case _ => false
   }
 
-  def isScan(p: SparkPlan): Boolean = p match {
+  def isScan(p: SparkPlan): Boolean = FilterTargets.isCached(p) || (p match {
     case f: FilterExec => f.condition.deterministic && isLeaf(f.child)
     case _ => isLeaf(p)
-  }
+  })
 
-  /** Rows of files, of a connector's table, of a cached one, of an RDD. */
+  /** Rows of files, of a connector's table, of an RDD. */
   private def isLeaf(p: SparkPlan): Boolean = p match {
     case _: FileSourceScanExec | _: BatchScanExec | _: RowDataSourceScanExec | _: RDDScanExec => true
-    case _ => FilterTargets.isCached(p)
+    case _ => false
   }
 
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
@@ -138,8 +138,15 @@ private[springbok] object FilterTargets {
   def forbidden(j: BaseJoinExec, child: Int): Boolean =
     PlaceRuntimeFilters.recordOf(j).flatMap(FilterHint.of(_, child)).exists(!_.wanted)
 
+  /**
+   * A cached table with the projections and filters on it. Adaptive execution looks for the operators that a cached
+   * table's logical node became, puts its stage there, and marks all that stands below them: with an edge among them the
+   * build side as well, which it would then take for the table. So an edge stands above them all.
+   */
   def isCached(p: SparkPlan): Boolean = p match {
     case _: InMemoryTableScanExec | _: TableCacheQueryStageExec => true
+    case f: FilterExec => f.condition.deterministic && isCached(f.child)
+    case p: ProjectExec => p.projectList.forall(_.deterministic) && isCached(p.child)
     case _ => false
   }
 

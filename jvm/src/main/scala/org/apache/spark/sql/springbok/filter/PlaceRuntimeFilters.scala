@@ -95,7 +95,9 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {
     case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
     // The filter that leaves least comes first.
-    case _ if targets.isScan(p) => pending.sortBy(_.make.kept.getOrElse(1.0)).foldLeft(p)(attach)
+    case _ if targets.isScan(p) =>
+      val cached = FilterTargets.isCached(p)
+      pending.sortBy(_.make.kept.getOrElse(1.0)).foldLeft(p)(attach(_, _, cached))
     case _ if p.children.isEmpty => p
     case _ =>
       val children = p.children.zipWithIndex.map { case (c, i) => go(c, route(p, i, pending)) }
@@ -106,13 +108,13 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private def route(p: SparkPlan, i: Int, pending: Seq[Pending]): Seq[Pending] =
     pending.flatMap(f => targets.routes(p, f.key).collect { case KeyTrace.Route(`i`, key) => f.at(key) })
 
-  private def attach(scan: SparkPlan, f: Pending): SparkPlan = {
+  private def attach(scan: SparkPlan, f: Pending, cached: Boolean): SparkPlan = {
     val info = f.make.records.get(FilterKey.anchor(f.key).exprId)
     info.fold(scan) { i =>
       val edge = RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
-      // The link of the scan it stands for. `setLogicalLink` would hand it down to the exchange as well. A cached table is
-      // a stage of its own: with its link the edge would be taken for it.
-      if (!FilterTargets.isCached(scan)) edge.copyTagsFrom(scan)
+      // The link of the scan it stands for; `setLogicalLink` would hand it down to the exchange as well. Not of a cached
+      // table: with it the edge would be taken for the table's stage.
+      if (!cached) edge.copyTagsFrom(scan)
       edge
     }
   }

@@ -199,7 +199,13 @@ final class QueryRecord {
   }
 
   def joins: Seq[JoinRecord] = root.synchronized(root.joinRecords.toList)
-  def filters: Seq[FilterRecord] = root.synchronized(root.filterRecords.values.toList)
+
+  /** Without those that found no place at first and did when the query was planned anew. */
+  def filters: Seq[FilterRecord] = root.synchronized {
+    val all = root.filterRecords.values.toList
+    val placed = all.filter(_.number.isDefined).map(f => f.join -> f.key).toSet
+    all.filterNot(f => f.number.isEmpty && f.targetTable.isEmpty && placed(f.join -> f.key))
+  }
   def orders: Seq[JoinOrderRecord] = root.synchronized(root.orderRecords.toList)
   def conjuncts: Seq[ConjunctRecord] = root.synchronized(root.conjunctRecords.toList)
   def failures: Seq[(String, String)] = root.synchronized(root.failureTexts.toList)

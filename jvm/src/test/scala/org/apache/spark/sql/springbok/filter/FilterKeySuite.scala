@@ -172,4 +172,15 @@ class FilterKeySuite extends SpringbokTest {
       assert(df.collect().head.getLong(0) == 60)
     }
   }
+
+  test("a cached table below a filter is not taken for the build side of its runtime filter") {
+    spark.sql("CACHE TABLE kept AS SELECT * FROM fact WHERE id < 30000")
+    val left =
+      "SELECT m.str, f.id FROM (SELECT DISTINCT num FROM fact WHERE few < 5) x JOIN dim m ON x.num = m.num " +
+        "JOIN fact f ON f.num = m.num WHERE f.id < 4000"
+    val right = "SELECT k.str, k.id FROM kept k JOIN dim d ON k.num = d.num WHERE k.few < 5 AND d.grp < 9"
+    for (forced <- 0 until 8)
+      conf(SpringbokConf.FORCED.key -> forced.toString)(same(s"$left EXCEPT $right"))
+    spark.sql("UNCACHE TABLE kept")
+  }
 }
