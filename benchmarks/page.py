@@ -50,7 +50,7 @@ def _section(path: Path, results: Record) -> str:
         f"## {e['suite']}, scale {e['scale']:g}, {e['layout']}\n",
         f"`{results['command']}`, {e['runs']} timed runs after {e['warmups']}; {machine['master']} on "
         f"{machine['cores']} cores ({machine['architecture']}), driver {machine['driver_memory']}; Spark "
-        f"{results['versions']['spark']}, Springbok {results['versions']['springbok']}.\n",
+        f"{results['versions']['spark']}, Springbok {results['versions']['springbok']}. {results.get('note', '')}\n",
         _cells([f"against {base}", "queries", "geomean", "total s", "CPU", "read", "shuffled", "≥ 2x", "< 0.97x",
                 "planning ms median / p95", "rules ms median / p95"]),
         _cells(["---"] + ["---:"] * 10),
