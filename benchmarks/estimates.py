@@ -8,7 +8,6 @@ counts as unknown.
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,8 +87,7 @@ def table(errors: _Q) -> list[list[Any]]:
 
 
 def _figures(known: list[float]) -> list[float]:
-    geomean = math.exp(sum(math.log(v) for v in known) / len(known))
-    return [statistics.median(known), known[int(len(known) * 0.95)], geomean]
+    return [statistics.median(known), known[int(len(known) * 0.95)], statistics.geometric_mean(known)]
 
 
 def main() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import statistics
@@ -237,7 +236,7 @@ def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
         worst = max(results, key=lambda r: r["regret"][arm])
         out[arm] = {
             "within_10_percent": round(sum(x <= 1.1 for x in regrets) / len(regrets), 3),
-            "geomean": round(math.exp(statistics.fmean(map(math.log, regrets))), 3),
+            "geomean": round(statistics.geometric_mean(regrets), 3),
             "worst": max(regrets),
             "worst_join": worst["name"],
         }

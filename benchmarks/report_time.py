@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import springbok
-from pyspark.sql import SparkSession
 from springbok import demo
 
 SQL = """
@@ -31,8 +30,7 @@ GROUP BY n1.n_name, r1.r_name
 
 def main() -> None:
     """Medians in ms: planning a new DataFrame of the query, its first report, reports after that."""
-    builder = springbok.configure(SparkSession.builder).master("local[2]").config("spark.ui.enabled", "false")
-    spark = builder.config("spark.log.level", "ERROR").getOrCreate()
+    spark = demo.session("local[2]", "1g", "springbok-report-time")
     demo.load(spark, Path(sys.argv[1]))
     plan, first, again = [], [], []
     for i in range(25):

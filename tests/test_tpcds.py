@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 import springbok
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from springbok.compare import answer
 from springbok.record import Report
 
 from benchmarks import sparktests
 from benchmarks.suites import without_limit
-
-answer = import_module("springbok.compare").answer
 
 
 def outcome(df: DataFrame) -> Any:
@@ -33,9 +31,8 @@ def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None
         assert planned.state == "planned" and not planned.failures, name
         # Rows that tie at a last LIMIT are anyone's choice.
         whole = without_limit(sql) or sql
-        tpcds.conf.set("spark.springbok.enabled", "false")
-        off = outcome(tpcds.sql(whole))
-        tpcds.conf.unset("spark.springbok.enabled")
+        with springbok.disabled(tpcds):
+            off = outcome(tpcds.sql(whole))
         df = tpcds.sql(whole)
         if outcome(df) != off:
             different.append(name)

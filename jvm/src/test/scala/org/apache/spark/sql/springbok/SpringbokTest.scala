@@ -4,7 +4,7 @@ import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
@@ -99,11 +99,13 @@ abstract class SpringbokTest
     df
   }
 
-  protected def executed(df: DataFrame): SparkPlan =
-    df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.executedPlan
+  protected def execution(df: DataFrame): QueryExecution =
+    df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution
+
+  protected def executed(df: DataFrame): SparkPlan = execution(df).executedPlan
 
   protected def record(df: DataFrame): QueryRecord =
-    QueryRecord.of(df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.optimizedPlan).get
+    QueryRecord.of(execution(df).optimizedPlan).get
 
   protected def applied(df: DataFrame): Seq[AppliedRuntimeFilterExec] =
     collectWithSubqueries(executed(df)) { case f: AppliedRuntimeFilterExec => f }

@@ -8,9 +8,9 @@ import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRe
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.springbok.report.JoinRecord
 import org.apache.spark.sql.types.StringType
 
 /**
@@ -32,9 +32,17 @@ final class FilterHint(val wanted: Boolean, strategy: Option[JoinStrategyHint] =
 
 object FilterHint {
 
-  /** What the query says of a side of this join: 0 is the left one. */
-  def of(j: JoinRecord, side: Int): Option[FilterHint] =
-    (if (side == 0) j.userHint.leftHint else j.userHint.rightHint).collect { case h: FilterHint => h }
+  /** Whether the query asks for filters in this child of the join. */
+  def wants(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(_.wanted)
+
+  /** Whether the query forbids filters in this child of the join. */
+  def forbids(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(!_.wanted)
+
+  private def of(j: BaseJoinExec, child: Int): Option[FilterHint] =
+    PlaceRuntimeFilters
+      .recordOf(j)
+      .flatMap(r => if (child == 0) r.userHint.leftHint else r.userHint.rightHint)
+      .collect { case h: FilterHint => h }
 }
 
 /**

@@ -59,7 +59,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
     case e: Exchange if exchanges.shared(e) => Nil
     case _: BroadcastExchangeExec if prunes => Nil
-    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => FilterTargets.forbidden(j, r.child))
+    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => FilterHint.forbids(j, r.child))
     case _ => KeyTrace.routes(p, key)
   }
 
@@ -123,7 +123,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
       case e: Exchange if exchanges.shared(e) => Some(Reason.reusedExchange)
       case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
-      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => FilterTargets.forbidden(j, r.child)) =>
+      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => FilterHint.forbids(j, r.child)) =>
         Some(Reason.filterHint)
       case _ =>
         KeyTrace.routes(p, key).iterator.flatMap(r => stopped(p.children(r.child), r.key)).nextOption()
@@ -133,10 +133,6 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
 }
 
 private[springbok] object FilterTargets {
-
-  /** Whether the query itself forbids filters in this child of the join. */
-  def forbidden(j: BaseJoinExec, child: Int): Boolean =
-    PlaceRuntimeFilters.recordOf(j).flatMap(FilterHint.of(_, child)).exists(!_.wanted)
 
   /**
    * A cached table with the projections and filters on it. Adaptive execution looks for the operators that a cached

@@ -189,9 +189,9 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       shrunk: Double
   ): Either[Reason, Candidate] = {
     val buildKey = from(i)
-    val wanted = FilterHint.of(record, 1 - d.source).exists(_.wanted)
+    val wanted = FilterHint.wants(j, 1 - d.source)
     for {
-      _ <- Either.cond(!FilterTargets.forbidden(j, 1 - d.source), (), Reason.filterHint)
+      _ <- Either.cond(!FilterHint.forbids(j, 1 - d.source), (), Reason.filterHint)
       probeKey <- FilterKey.of(joinKey).toRight(Reason.keyType(buildKey.dataType.sql))
       _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(joinKey)))
       sourceKey <- BuildSides.sourceKey(exchange, from, i).toRight(Reason.noSummary)

@@ -288,18 +288,17 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
     }
 
   /** Whether no two rows have the same keys. */
-  private def unique(keys: Seq[Expression], e: Estimate): Boolean = keys.exists {
-    case a: Attribute => e.columns.get(a).exists(_.unique)
-    case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a).exists(_.unique)
-    case _ => false
+  private def unique(keys: Seq[Expression], e: Estimate): Boolean = keys.exists(column(_, e).exists(_.unique))
+
+  /** The column that a key is, or a cast of it to a whole number. */
+  private def column(key: Expression, e: Estimate): Option[ColumnStats] = key match {
+    case a: Attribute => e.columns.get(a)
+    case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a)
+    case _ => None
   }
 
   private def ndvOf(keys: Seq[Expression], e: Estimate): Option[KeyNdv] = {
-    val stats = keys.flatMap {
-      case a: Attribute => e.columns.get(a)
-      case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a)
-      case _ => None
-    }
+    val stats = keys.flatMap(column(_, e))
     Option.when(stats.size == keys.size && stats.forall(_.ndv.isDefined)) {
       val product = stats.flatMap(_.ndv).product
       KeyNdv(math.min(product, stats.map(_.tableRows).max), stats.size == 1 && stats.forall(_.tight))

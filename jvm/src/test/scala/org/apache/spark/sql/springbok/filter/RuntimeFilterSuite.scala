@@ -325,7 +325,7 @@ class RuntimeFilterSuite extends SpringbokTest {
         case p if p.metrics.contains("numOutputRows") => p.metrics("numOutputRows").value
       }
       val json = org.apache.spark.sql.springbok.report.SpringbokReport
-        .json(df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution)
+        .json(execution(df))
       assert(json.contains(s""""rows_in":${in.get}"""), json)
       assert(json.contains(s""""rows_removed":${in.get - out}"""), json)
       assert(out < 12000 && in.get > 90000)

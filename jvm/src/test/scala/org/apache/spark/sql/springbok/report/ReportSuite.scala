@@ -23,8 +23,6 @@ class ReportSuite extends SpringbokTest {
     table("keys", "SELECT id AS k, id % 50 AS g FROM range(5000)")
   }
 
-  private def execution(df: DataFrame) =
-    df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution
   private def report(df: DataFrame): JValue = parse(SpringbokReport.json(execution(df)))
   private def list(v: JValue): Seq[JValue] = v.extract[List[JValue]]
   private def metric(p: SparkPlan, name: String): Long = p.metrics(name).value

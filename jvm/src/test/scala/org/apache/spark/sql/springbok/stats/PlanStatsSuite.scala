@@ -10,8 +10,7 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** What is known of plans, and of which source; and what is not believed. */
 class PlanStatsSuite extends SpringbokTest {
-  private def plan(df: DataFrame): LogicalPlan =
-    df.asInstanceOf[org.apache.spark.sql.classic.DataFrame].queryExecution.optimizedPlan
+  private def plan(df: DataFrame): LogicalPlan = execution(df).optimizedPlan
 
   private def estimate(sql: String): Estimate = new PlanStats()(plan(spark.sql(sql)))
 
