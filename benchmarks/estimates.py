@@ -21,7 +21,9 @@ from benchmarks.arms import ARMS, Arm, applied
 _PLAIN = ARMS["B-strategy"]
 # The strategies are Springbok's in both, so that the same joins are there to count.
 _ANALYZED = Arm("B-strategy+T", springbok=True, tuned=True, settings=_PLAIN.settings)
-_Q = dict[str, list[float | None]]
+_OURS, _DEFAULT, _CBO = "Springbok without ANALYZE", "Spark without ANALYZE", "Spark with CBO and ANALYZE"
+# Estimator, query, number of the join, estimated rows, rows.
+_Join = tuple[str, str, int, float | None, int]
 
 
 def q_error(estimate: float | None, rows: int) -> float | None:
@@ -42,7 +44,7 @@ def spark_estimates(df: Any, jvm: Any) -> dict[int, float | None]:
         mark = plan.getTagValue(tag)
         if mark.isDefined():
             rows = plan.stats().rowCount()
-            found[int(mark.get().id())] = float(rows.get().toString()) if rows.isDefined() else None
+            found[int(mark.get().id())] = float(str(rows.get())) if rows.isDefined() else None
         plans += list(_each(plan.children())) + list(_each(plan.subqueries()))
     return found
 
@@ -53,9 +55,9 @@ def _each(seq: Any) -> Iterator[Any]:
         yield it.next()
 
 
-def measure(spark: Any, queries: dict[str, str]) -> _Q:
-    """The q-errors of all joins, by whose estimate it is."""
-    errors: _Q = {"Springbok without ANALYZE": [], "Spark without ANALYZE": [], "Spark with CBO and ANALYZE": []}
+def measure(spark: Any, queries: dict[str, str]) -> list[_Join]:
+    """All joins that gave rows, by whose estimate it is."""
+    found: list[_Join] = []
     for name, sql in queries.items():
         for arm in (_PLAIN, _ANALYZED):
             with applied(spark, arm):
@@ -68,21 +70,20 @@ def measure(spark: Any, queries: dict[str, str]) -> _Q:
                 if j.output_rows is None or i not in theirs:
                     continue
                 if arm is _PLAIN:
-                    errors["Springbok without ANALYZE"].append(q_error(j.estimated_rows, j.output_rows))
-                    errors["Spark without ANALYZE"].append(q_error(theirs[i], j.output_rows))
-                else:
-                    errors["Spark with CBO and ANALYZE"].append(q_error(theirs[i], j.output_rows))
-        print(name, {k: len(v) for k, v in errors.items()}, flush=True)
-    return errors
+                    found.append((_OURS, name, i, j.estimated_rows, j.output_rows))
+                found.append((_DEFAULT if arm is _PLAIN else _CBO, name, i, theirs[i], j.output_rows))
+        print(name, len(found), flush=True)
+    return found
 
 
-def table(errors: _Q) -> list[list[Any]]:
+def table(joins: list[_Join]) -> list[list[Any]]:
     """One row an estimator."""
     rows: list[list[Any]] = [["estimates", "joins", "unknown", "q-error median", "p95", "geomean"]]
-    for name, all_errors in errors.items():
-        known = sorted(e for e in all_errors if e is not None)
+    for who in (_OURS, _DEFAULT, _CBO):
+        errors = [q_error(estimate, n) for name, _, _, estimate, n in joins if name == who]
+        known = sorted(e for e in errors if e is not None)
         figures = [f"{f:.1f}" for f in _figures(known)] if known else []
-        rows.append([name, len(all_errors), len(all_errors) - len(known), *figures])
+        rows.append([who, len(errors), len(errors) - len(known), *figures])
     return rows
 
 
@@ -102,13 +103,16 @@ def main() -> None:
     spark = runner.session(e.master, e.memory, {})
     runner.prepare(spark, e)
     where = runner.machine(spark, e.master, e.memory)
-    rows = table(measure(spark, suites.chosen("tpcds", args.queries)))
+    joins = measure(spark, suites.chosen("tpcds", args.queries))
+    rows = table(joins)
     spark.stop()
     for r in rows:
         print(*r, sep="\t")
     title = "Row estimates of TPC-DS joins at scale 1"
     command = "python -m benchmarks.estimates"
-    runner.write(args.out / "estimates.json", {"title": title, "command": command, **where, "table": rows})
+    runner.write(
+        args.out / "estimates.json", {"title": title, "command": command, **where, "table": rows, "joins": joins}
+    )
 
 
 if __name__ == "__main__":

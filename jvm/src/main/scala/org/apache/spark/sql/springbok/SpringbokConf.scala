@@ -126,6 +126,17 @@ object SpringbokConf extends Logging {
     .checkValue(_ > 0, "The time must be above 0 ms.")
     .createWithDefault(1000L)
 
+  val FOOTERS_MAX_PARTITIONS: ConfigEntry[Int] = SQLConf
+    .buildConf(prefix + "stats.footers.maxPartitions")
+    .doc(
+      "Partitions that a table of the catalog may have for its files to be listed while the query is planned. Spark " +
+        "lists them when the scan starts, from the same cache of listings. 0 lists none: such tables need ANALYZE."
+    )
+    .version("0.1.0")
+    .intConf
+    .checkValue(_ >= 0, "The number of partitions must not be negative.")
+    .createWithDefault(5000)
+
   val CLUSTER_EXECUTORS: ConfigEntry[Int] = SQLConf
     .buildConf(prefix + "cluster.executors")
     .doc("Number of executors that the cost model assumes; 0 asks the running cluster.")
@@ -323,6 +334,7 @@ object SpringbokConf extends Logging {
     FOOTERS_ENABLED,
     FOOTERS_MAX_FILES,
     FOOTERS_MAX_MS,
+    FOOTERS_MAX_PARTITIONS,
     CLUSTER_EXECUTORS,
     CLUSTER_CORES,
     CLUSTER_EXECUTOR_MEMORY,

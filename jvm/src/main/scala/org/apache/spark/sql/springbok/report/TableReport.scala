@@ -4,13 +4,9 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
-import org.apache.spark.sql.execution.datasources.{
-  HadoopFsRelation,
-  LogicalRelation,
-  PartitioningAwareFileIndex
-}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.stats.ParquetFooters
+import org.apache.spark.sql.springbok.stats.{ParquetFooters, PartitionListing}
 import org.json4s.JObject
 import org.json4s.JsonDSL._
 
@@ -36,11 +32,9 @@ final private[report] class TableReport(optimized: LogicalPlan, graph: PlanGraph
       scans.find(s => (s.relation eq fs) && (s.output.isEmpty || s.output.exists(r.outputSet.contains)))
     val footers: Option[ParquetFooters.Table] = numbers.footers(fs)
     val read = (name: String) => scan.filter(_ => numbers.ran).flatMap(PlanNumbers.metric(_, name))
-    val all = fs.location match {
-      case i: PartitioningAwareFileIndex if fs.partitionSchema.nonEmpty =>
-        Some(i.partitionSpec().partitions.size)
-      case _ => None
-    }
+    val all =
+      if (fs.partitionSchema.isEmpty) None
+      else PartitionListing.of(fs.location).map(_.partitionSpec().partitions.size)
     entry(
       r,
       TableName(r.catalogTable.map(_.identifier), fs),

@@ -57,6 +57,33 @@ final case class ColumnStats(
     unique: Boolean = false
 )
 
+object ColumnStats {
+
+  /**
+   * A column of a union's output, from its children's: their values are the same ones, as key columns of one domain are
+   * united most often, unless the range of all of them has room for more.
+   */
+  def united(children: Seq[ColumnStats]): ColumnStats = {
+    def all(f: ColumnStats => Option[Double]) =
+      Option.when(children.forall(f(_).isDefined))(children.flatMap(f(_)))
+    val rows = children.map(_.tableRows).sum
+    val (min, max) = (all(_.min).map(_.min), all(_.max).map(_.max))
+    val room = for (a <- min; b <- max) yield b - a + 1
+    ColumnStats(
+      all(_.ndv).map(each => math.max(each.max, room.fold(0.0)(math.min(_, each.sum)))),
+      children.forall(_.tight),
+      min,
+      max,
+      rows,
+      all(_.bytes).map(_.max),
+      children.map(_.distinct).sum,
+      Option.when(children.forall(_.nulls.isDefined))(
+        children.map(c => c.nulls.get * c.tableRows).sum / math.max(1.0, rows)
+      )
+    )
+  }
+}
+
 /**
  * What is known of a plan's output.
  *

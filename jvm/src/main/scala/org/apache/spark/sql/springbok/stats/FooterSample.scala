@@ -7,12 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.execution.datasources.{
-  FileFormat,
-  FileIndex,
-  HadoopFsRelation,
-  PartitioningAwareFileIndex
-}
+import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
@@ -53,9 +48,12 @@ private[stats] object FooterSample extends Logging {
       read: (FileStatus, Configuration) => Seq[RowGroup]
   ): Option[Table] = {
     val conf = SQLConf.get
-    relation.location match {
-      case index: PartitioningAwareFileIndex
-          if conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat) =>
+    val index =
+      if (conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat))
+        PartitionListing.of(relation.location)
+      else None
+    index match {
+      case Some(index) =>
         val files = index.allFiles().filter(_.getLen > 0)
         Option.when(files.nonEmpty) {
           val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))

@@ -205,7 +205,11 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       val rs = children.flatMap(_.rows)
       Rows(rs.map(_.value).sum, rs.map(_.bound).sum, Source.Estimated)
     }
-    Estimate(rows, Estimate.rowBytes(u.output), AttributeMap.empty)
+    val columns = u.output.zipWithIndex.flatMap { case (a, i) =>
+      val each = u.children.zip(children).map { case (c, e) => e.columns.get(c.output(i)) }
+      Option.when(each.forall(_.isDefined))(a -> ColumnStats.united(each.flatten))
+    }
+    Estimate(rows, Estimate.rowBytes(u.output), AttributeMap(columns)).narrowed
   }
 
   private def limit(n: Double, child: Estimate): Estimate = child.withRows(
@@ -275,17 +279,32 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
 
   /**
    * Distinct key combinations that rows of both sides are taken from; the divisor of Impala's generic join formula
-   * `lhs × rhs / max(ndvL, ndvR)`. Where both are known by their tables' row counts alone the smaller one is taken: a
-   * foreign key has no more values than the key that it refers to. Of unknown keys each row is taken for a value.
+   * `lhs × rhs / max(ndvL, ndvR)`. Of a key that is unique on one side it is the other's number of values, if that is
+   * known and smaller: queries ask a dimension for what the facts have, so its filtered rows are among them. This is
+   * Impala's FK/PK formula `lhs × rhs/rhsTableRows × rhsNdv/lhsNdv`, at most lhs. Where both are known by their tables'
+   * row counts alone the smaller one is taken: a foreign key has no more values than the key that it refers to. Of
+   * unknown keys each row is taken for a value.
    */
   def keyDomain(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double =
     (ndvOf(leftKeys, l), ndvOf(rightKeys, r)) match {
-      case (Some(a), Some(b)) if a.tight || b.tight => math.max(a.ndv, b.ndv)
-      case (Some(a), Some(b)) => math.min(a.ndv, b.ndv)
+      case (Some(a), Some(b)) =>
+        (unique(leftKeys, l), unique(rightKeys, r)) match {
+          case (true, true) => math.max(a.ndv, b.ndv)
+          case (false, true) => referred(a, b, r)
+          case (true, false) => referred(b, a, l)
+          case _ if a.tight || b.tight => math.max(a.ndv, b.ndv)
+          case _ => math.min(a.ndv, b.ndv)
+        }
       case (Some(a), None) => a.ndv
       case (None, Some(b)) => b.ndv
       case (None, None) => Seq(l, r).flatMap(_.rows).map(_.value).minOption.getOrElse(1.0)
     }
+
+  /** The domain of a foreign key and the unique key that it refers to: no row finds two of them. */
+  private def referred(foreign: KeyNdv, key: KeyNdv, keys: Estimate): Double = {
+    val values = if (foreign.tight) math.min(foreign.ndv, key.ndv) else key.ndv
+    math.max(values, keys.rows.fold(0.0)(_.value))
+  }
 
   /** Whether no two rows have the same keys. */
   private def unique(keys: Seq[Expression], e: Estimate): Boolean = keys.exists(column(_, e).exists(_.unique))

@@ -64,17 +64,23 @@ final private[stats] class RelationStats {
     val rows = analyzed
       .map(n => Rows(n, n, Source.Analyzed))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
+    val made = PartitionListing.columns(fs)
     val columns = for (n <- rows.toSeq; a <- r.output) yield {
       val column = catalog.flatMap(_.colStats.get(a.name))
-      val range = footer.flatMap(_.range(a.name)).orElse(column.flatMap(analyzedRange(a, _)))
+      val partitions = made.get(a.name)
+      val range = partitions
+        .flatMap(_.range)
+        .orElse(footer.flatMap(_.range(a.name)))
+        .orElse(column.flatMap(analyzedRange(a, _)))
       a -> stats(
         a,
         n.value,
         range,
-        column.flatMap(_.distinctCount).map(_.toDouble),
+        partitions.map(_.distinct).orElse(column.flatMap(_.distinctCount).map(_.toDouble)),
         column
           .flatMap(_.nullCount)
           .map(_.toDouble / math.max(1.0, n.value))
+          .orElse(partitions.map(_.nulls))
           .orElse(footer.flatMap(_.nullFraction(a.name))),
         column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name)))
       )

@@ -65,8 +65,9 @@ object Selectivity {
       case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(math.max(_, 1e-6))
       case IsNotNull(_) | Literal(true, _) => Some(1.0)
       case Literal(_, BooleanType) => Some(0.0)
-      case EqualTo(a: Attribute, _: Literal) => equal(a)
-      case EqualTo(_: Literal, a: Attribute) => equal(a)
+      // One value, be it one that a subquery finds.
+      case EqualTo(a: Attribute, v) if v.references.isEmpty => equal(a)
+      case EqualTo(v, a: Attribute) if v.references.isEmpty => equal(a)
       case In(a: Attribute, list) => equal(a).map(s => math.min(1.0, s * list.size))
       case InSet(a: Attribute, set) => equal(a).map(s => math.min(1.0, s * set.size))
       case Or(l, r) =>

@@ -66,6 +66,17 @@ class PlanStatsSuite extends SpringbokTest {
     assert(bound(s"SELECT x.n FROM keyed x JOIN $once y ON x.n = y.k") <= all)
   }
 
+  test("rows of a filtered dimension whose keys reach further than the facts' are among the facts'") {
+    write("reach", "parquet")
+    def expected(where: String) =
+      estimate(s"SELECT f.k FROM reach f JOIN reach d ON f.n = d.k WHERE $where").rows.get.value
+    // 100 of 2,000 keys are in the facts, 20 are asked for.
+    assert(expected("d.d < 20") > 200 && expected("d.d < 20") < 500)
+    // The whole dimension, and a part that is more than the facts have: every fact finds one row, not many.
+    assert(expected("true") > 1000 && expected("true") <= 2000)
+    assert(expected("d.d < 1000") > 1000 && expected("d.d < 1000") <= 2000)
+  }
+
   test(
     "analyzed statistics of files that are many times larger now are not believed, whatever their format"
   ) {
@@ -93,6 +104,42 @@ class PlanStatsSuite extends SpringbokTest {
     conf(SpringbokConf.FOOTERS_MAX_FILES.key -> "4") {
       assert(rows("SELECT * FROM many").exists(r => r._1 > 1500 && r._1 < 2500))
     }
+  }
+
+  test("a table whose partitions the catalog keeps: rows by footers, values by the partitions") {
+    val location = folder.resolve("cataloged")
+    spark.sql(
+      s"CREATE TABLE cataloged (k BIGINT, day DATE, kind STRING) USING parquet PARTITIONED BY (day, kind) LOCATION '$location'"
+    )
+    spark.sql(
+      "INSERT INTO cataloged SELECT id, if(id % 10 = 0, NULL, date_add(DATE'2024-01-01', cast(id % 10 AS INT))), " +
+        "concat('k', id % 2) FROM range(1000)"
+    )
+    def column(name: String) =
+      estimate("SELECT * FROM cataloged").columns.collectFirst { case (a, c) if a.name == name => c }.get
+    assert(rows("SELECT * FROM cataloged").exists(r => math.abs(r._1 - 1000) < 9 && r._2 == Source.Footer))
+    assert(column("day").ndv.contains(9.0) && column("day").tight && column("day").nulls.exists(_ < 0.2))
+    assert(column("kind").ndv.contains(2.0))
+    // Spark has listed the partitions that a condition leaves.
+    assert(rows("SELECT * FROM cataloged WHERE kind = 'k1'").exists(_._1 <= 500))
+    // What the session itself adds is seen at once.
+    spark.sql("INSERT INTO cataloged SELECT id, DATE'2024-02-01', 'k3' FROM range(1000)")
+    assert(rows("SELECT * FROM cataloged").exists(_._1 > 1500))
+    assert(column("day").ndv.contains(10.0))
+    spark.catalog.refreshTable("cataloged")
+    conf(SpringbokConf.FOOTERS_MAX_PARTITIONS.key -> "3")(assert(rows("SELECT * FROM cataloged").isEmpty))
+    spark.sql("DROP TABLE cataloged"): Unit
+  }
+
+  test("columns of a union: the values of one domain, or of several ranges") {
+    write("early", "parquet")
+    def ndv(sql: String) = estimate(sql).columns.head._2.ndv
+    assert(ndv("SELECT day FROM early UNION ALL SELECT day FROM early").contains(30.0))
+    assert(ndv("SELECT k FROM early UNION ALL SELECT k FROM early").contains(2000.0))
+    spark.range(5000, 6000).write.parquet(folder.resolve("late").toString)
+    spark.read.parquet(folder.resolve("late").toString).createOrReplaceTempView("late")
+    assert(ndv("SELECT k FROM early UNION ALL SELECT id FROM late").contains(3000.0))
+    assert(estimate("SELECT k FROM early UNION ALL SELECT id * 2 FROM late").columns.isEmpty)
   }
 
   test("operators: set operations, samples, expansions, generators, cached tables") {

@@ -1,0 +1,101 @@
+package org.apache.spark.sql.springbok.stats
+
+import java.lang.ref.WeakReference
+import java.util.{Collections, Map => JMap, WeakHashMap}
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+
+/**
+ * The files and partitions of a table, also of one whose partitions the catalog keeps and that Spark lists only when the
+ * scan starts: such a table is listed once, through the cache of file listings that the scan reads as well.
+ */
+private[springbok] object PartitionListing extends Logging {
+
+  final private case class Listed(
+      of: WeakReference[FileIndex],
+      at: Long,
+      files: Option[PartitioningAwareFileIndex]
+  ) {
+    // Indexes of a table before and after a change are equal.
+    def holds(index: FileIndex): Boolean = (of.get() eq index) && System.nanoTime() - at < validNs
+  }
+
+  /** Listings by the table's index, which the session keeps until the table is changed or refreshed. */
+  private val listed: JMap[FileIndex, Listed] =
+    Collections.synchronizedMap(new WeakHashMap[FileIndex, Listed]())
+
+  /** How long what others add to a table may stay unseen. */
+  private val validNs = 60L * 1000000000
+
+  /** The listing; None if there is none to be had, or the catalog has too many partitions to list. */
+  def of(index: FileIndex): Option[PartitioningAwareFileIndex] = index match {
+    case p: PartitioningAwareFileIndex => Some(p)
+    case c: CatalogFileIndex =>
+      Option(listed.get(c))
+        .filter(_.holds(c))
+        .getOrElse {
+          val listing = Listed(new WeakReference(c), System.nanoTime(), list(c))
+          listed.put(c, listing): Unit
+          listing
+        }
+        .files
+    case _ => None
+  }
+
+  private def list(c: CatalogFileIndex): Option[PartitioningAwareFileIndex] =
+    try {
+      val catalog = SparkSession.active.sessionState.catalog
+      val most = SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_PARTITIONS)
+      val few = c.table.partitionColumnNames.isEmpty ||
+        catalog.listPartitionNames(c.table.identifier).size <= most
+      Option.when(few)(c.filterPartitions(Nil))
+    } catch {
+      case NonFatal(e) =>
+        logDebug(s"The partitions of ${c.table.identifier} cannot be listed: no statistics of it.", e)
+        None
+    }
+
+  /** What the partitions of an index say, as long as they are these ones. */
+  private val columns: JMap[FileIndex, (PartitionSpec, Map[String, PartitionColumn])] =
+    Collections.synchronizedMap(new WeakHashMap[FileIndex, (PartitionSpec, Map[String, PartitionColumn])]())
+
+  /** What partitions say of the columns that they are made by. */
+  def columns(relation: HadoopFsRelation): Map[String, PartitionColumn] =
+    if (relation.partitionSchema.isEmpty) Map.empty
+    else
+      of(relation.location).fold(Map.empty[String, PartitionColumn]) { index =>
+        val spec = index.partitionSpec()
+        Option(columns.get(index)).filter(_._1 eq spec).map(_._2).getOrElse {
+          val found = spec.partitionColumns.zipWithIndex.flatMap { case (field, i) =>
+            column(spec.partitions.map(_.values.get(i, field.dataType))).map(field.name -> _)
+          }.toMap
+          columns.put(index, spec -> found): Unit
+          found
+        }
+      }
+
+  private def column(values: Seq[Any]): Option[PartitionColumn] = Option.when(values.nonEmpty) {
+    val present = values.filter(_ != null)
+    val numbers = present.flatMap(Estimate.number)
+    PartitionColumn(
+      present.distinct.size.toDouble,
+      Option.when(numbers.nonEmpty && numbers.size == present.size)(
+        ParquetFooters.Range(numbers.min, numbers.max)
+      ),
+      (values.size - present.size).toDouble / values.size
+    )
+  }
+}
+
+/** Distinct values, their range, and the part of all partitions whose value is null. */
+final private[stats] case class PartitionColumn(
+    distinct: Double,
+    range: Option[ParquetFooters.Range],
+    nulls: Double
+)
