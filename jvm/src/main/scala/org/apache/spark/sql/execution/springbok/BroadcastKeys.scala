@@ -73,6 +73,13 @@ final class BroadcastKeys private (
 
 object BroadcastKeys {
 
+  /** Whether no two rows of a finished broadcast have the same keys. */
+  def unique(stage: BroadcastQueryStageExec): Boolean =
+    stage.broadcast.executeBroadcast[Any]().value match {
+      case relation: HashedRelation => relation.keyIsUnique
+      case _ => false
+    }
+
   /**
    * @param index
    *   which of the join's keys

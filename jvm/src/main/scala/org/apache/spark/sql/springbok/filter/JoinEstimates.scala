@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
-import org.apache.spark.sql.springbok.stats.{Estimate, PlanStats}
+import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
 
 /**
  * Expected effect of a filter.
@@ -119,7 +119,7 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
           .getOrElse(false)
       val domain =
         if (list) None
-        else if (known) Some(this.stats.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
+        else if (known) Some(JoinEstimate.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
         // Without distinct values: the part of the build side's table that is left.
         else bs.map(_.tableRows)
       val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))

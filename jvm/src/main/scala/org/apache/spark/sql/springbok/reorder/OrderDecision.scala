@@ -7,7 +7,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost._
 import org.apache.spark.sql.springbok.report.{JoinOrderRecord, Reason, TableName}
-import org.apache.spark.sql.springbok.stats.PlanStats
+import org.apache.spark.sql.springbok.stats.{JoinEstimate, PlanStats}
 
 /**
  * An order of joins that was chosen, or why none was.
@@ -73,7 +73,7 @@ private[reorder] object OrderDecision {
     new JoinGraph(
       relations,
       keys.map(_.keys.foldLeft(0L)((s, i) => s | 1L << i)),
-      (i, j, cs) => stats.keyDomain(cs.map(keys(_)(i)), cs.map(keys(_)(j)), estimates(i), estimates(j))
+      (i, j, cs) => JoinEstimate.keyDomain(cs.map(keys(_)(i)), cs.map(keys(_)(j)), estimates(i), estimates(j))
     )
   }
 

@@ -43,7 +43,9 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  * @param nulls
  *   part of the table's rows where the column is null, None if unknown
  * @param unique
- *   whether no value is there twice: counted, or the whole numbers of its range are as many as the rows
+ *   whether no value seems to be there twice: counted, or the whole numbers of its range are about as many as the rows
+ * @param proven
+ *   whether that is beyond doubt: what a foreign key in a table of any size does not look like by chance
  */
 final case class ColumnStats(
     ndv: Option[Double],
@@ -54,7 +56,8 @@ final case class ColumnStats(
     bytes: Option[Double],
     distinct: Double,
     nulls: Option[Double] = None,
-    unique: Boolean = false
+    unique: Boolean = false,
+    proven: Boolean = false
 )
 
 object ColumnStats {

@@ -4,8 +4,6 @@ import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.LogicalRDD
@@ -135,7 +133,7 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
   private def times(plan: UnaryNode, by: Double): Estimate = {
     val c = apply(plan.child)
     val columns = AttributeMap(c.columns.toSeq.collect {
-      case (a, s) if plan.outputSet.contains(a) => a -> s.copy(unique = false)
+      case (a, s) if plan.outputSet.contains(a) => a -> s.copy(unique = false, proven = false)
     })
     Estimate(c.rows.map(_.scale(by)), Estimate.rowBytes(plan.output, columns), columns).narrowed
   }
@@ -177,7 +175,9 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
     val below = project(list, child, output).columns
     val columns = grouping match {
       case Seq(key: Attribute) =>
-        below.get(key).fold(below)(c => AttributeMap(below.toSeq :+ (key -> c.copy(unique = true))))
+        below
+          .get(key)
+          .fold(below)(c => AttributeMap(below.toSeq :+ (key -> c.copy(unique = true, proven = true))))
       case _ => below
     }
     val ndvs = grouping.map {
@@ -218,120 +218,5 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       .orElse(Some(Rows(n, n, Source.Estimated)))
   )
 
-  private def join(j: Join): Estimate = {
-    val (l, r) = (apply(j.left), apply(j.right))
-    val keys = ExtractEquiJoinKeys.unapply(j).map { case (_, lk, rk, _, _, _, _, _) => lk -> rk }
-    val (uniqueLeft, uniqueRight) =
-      (keys.exists(k => unique(k._1, l)), keys.exists(k => unique(k._2, r)))
-    val filters = j.joinType match {
-      case LeftSemi | LeftAnti | _: ExistenceJoin => true
-      case _ => false
-    }
-    // Rows without a match bring nulls that the table does not have; those with several matches are there several times.
-    def side(e: Estimate, padded: Boolean, once: Boolean) = e.columns.toSeq.map { case (a, c) =>
-      a -> c.copy(nulls = if (padded) None else c.nulls, unique = c.unique && once && !padded)
-    }
-    val columns = AttributeMap(
-      side(l, j.joinType == RightOuter || j.joinType == FullOuter, uniqueRight || filters) ++
-        side(r, j.joinType == LeftOuter || j.joinType == FullOuter, uniqueLeft) ++ equalized(j, l, r)
-    )
-    val width = Estimate.rowBytes(j.output, columns)
-    val rows = for (lr <- l.rows; rr <- r.rows) yield {
-      val domain = keys.fold(1.0) { case (lk, rk) => keyDomain(lk, rk, l, r) }
-      val matched = lr.value * rr.value / math.max(1.0, domain)
-      val bound = math.max(
-        matched,
-        if (uniqueLeft || uniqueRight)
-          Seq(uniqueRight -> lr.bound, uniqueLeft -> rr.bound).filter(_._1).map(_._2).min
-        else math.min(lr.bound * rr.bound, lr.bound * rr.bound / math.max(1.0, domain) * PlanStats.skew)
-      )
-      val kept = math.min(1.0, rr.value / math.max(1.0, domain))
-      j.joinType match {
-        case LeftSemi => Rows(lr.value * kept, lr.bound, Source.Estimated)
-        case LeftAnti => Rows(lr.value * math.max(Selectivity.default, 1 - kept), lr.bound, Source.Estimated)
-        case _: ExistenceJoin => lr
-        case LeftOuter | LeftSingle =>
-          Rows(math.max(lr.value, matched), math.max(lr.bound, bound), Source.Estimated)
-        case RightOuter => Rows(math.max(rr.value, matched), math.max(rr.bound, bound), Source.Estimated)
-        case FullOuter =>
-          Rows(math.max(matched, lr.value + rr.value), math.max(bound, lr.bound + rr.bound), Source.Estimated)
-        case _ => Rows(matched, bound, Source.Estimated)
-      }
-    }
-    Estimate(rows, width, columns).narrowed
-  }
-
-  /** Of an inner or semi join's equal columns neither has more values left than the other. */
-  private def equalized(j: Join, l: Estimate, r: Estimate): Seq[(Attribute, ColumnStats)] = j match {
-    case ExtractEquiJoinKeys(_: InnerLike | LeftSemi, lk, rk, _, _, _, _, _) =>
-      lk.zip(rk).flatMap {
-        case (a: Attribute, b: Attribute) =>
-          for (
-            x <- l.columns.get(a).toSeq; y <- r.columns.get(b).toSeq; n = math.min(x.distinct, y.distinct);
-            c <- Seq(a -> x, b -> y)
-          )
-            yield c._1 -> c._2
-              .copy(distinct = n, unique = c._2.unique && (j.joinType == LeftSemi || x.unique && y.unique))
-        case _ => Nil
-      }
-    case _ => Nil
-  }
-
-  /**
-   * Distinct key combinations that rows of both sides are taken from; the divisor of Impala's generic join formula
-   * `lhs × rhs / max(ndvL, ndvR)`. Of a key that is unique on one side it is the other's number of values, if that is
-   * known and smaller: queries ask a dimension for what the facts have, so its filtered rows are among them. This is
-   * Impala's FK/PK formula `lhs × rhs/rhsTableRows × rhsNdv/lhsNdv`, at most lhs. Where both are known by their tables'
-   * row counts alone the smaller one is taken: a foreign key has no more values than the key that it refers to. Of
-   * unknown keys each row is taken for a value.
-   */
-  def keyDomain(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double =
-    (ndvOf(leftKeys, l), ndvOf(rightKeys, r)) match {
-      case (Some(a), Some(b)) =>
-        (unique(leftKeys, l), unique(rightKeys, r)) match {
-          case (true, true) => math.max(a.ndv, b.ndv)
-          case (false, true) => referred(a, b, r)
-          case (true, false) => referred(b, a, l)
-          case _ if a.tight || b.tight => math.max(a.ndv, b.ndv)
-          case _ => math.min(a.ndv, b.ndv)
-        }
-      case (Some(a), None) => a.ndv
-      case (None, Some(b)) => b.ndv
-      case (None, None) => Seq(l, r).flatMap(_.rows).map(_.value).minOption.getOrElse(1.0)
-    }
-
-  /** The domain of a foreign key and the unique key that it refers to: no row finds two of them. */
-  private def referred(foreign: KeyNdv, key: KeyNdv, keys: Estimate): Double = {
-    val values = if (foreign.tight) math.min(foreign.ndv, key.ndv) else key.ndv
-    math.max(values, keys.rows.fold(0.0)(_.value))
-  }
-
-  /** Whether no two rows have the same keys. */
-  private def unique(keys: Seq[Expression], e: Estimate): Boolean = keys.exists(column(_, e).exists(_.unique))
-
-  /** The column that a key is, or a cast of it to a whole number. */
-  private def column(key: Expression, e: Estimate): Option[ColumnStats] = key match {
-    case a: Attribute => e.columns.get(a)
-    case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a)
-    case _ => None
-  }
-
-  private def ndvOf(keys: Seq[Expression], e: Estimate): Option[KeyNdv] = {
-    val stats = keys.flatMap(column(_, e))
-    Option.when(stats.size == keys.size && stats.forall(_.ndv.isDefined)) {
-      val product = stats.flatMap(_.ndv).product
-      KeyNdv(math.min(product, stats.map(_.tableRows).max), stats.size == 1 && stats.forall(_.tight))
-    }
-  }
+  private def join(j: Join): Estimate = JoinEstimate(j, apply(j.left), apply(j.right), runtime)
 }
-
-object PlanStats {
-
-  /**
-   * How many times more rows than with evenly spread keys a join may give whose keys are unique on neither side: what is
-   * held in memory is bounded by it. Skew has no bound; this one keeps broadcasts a tenth of the limits from them.
-   */
-  val skew = 10.0
-}
-
-final private case class KeyNdv(ndv: Double, tight: Boolean)

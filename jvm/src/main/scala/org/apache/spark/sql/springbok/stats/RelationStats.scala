@@ -74,7 +74,7 @@ final private[stats] class RelationStats {
         .orElse(column.flatMap(analyzedRange(a, _)))
       a -> stats(
         a,
-        n.value,
+        n,
         range,
         partitions.map(_.distinct).orElse(column.flatMap(_.distinctCount).map(_.toDouble)),
         column
@@ -82,7 +82,8 @@ final private[stats] class RelationStats {
           .map(_.toDouble / math.max(1.0, n.value))
           .orElse(partitions.map(_.nulls))
           .orElse(footer.flatMap(_.nullFraction(a.name))),
-        column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name)))
+        column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name))),
+        exact = n.source == Source.Footer && footer.exists(_.exact)
       )
     }
     estimate(r.output, rows, columns)
@@ -98,7 +99,7 @@ final private[stats] class RelationStats {
           yield ParquetFooters.Range(min, max)
       a -> stats(
         a,
-        n.value,
+        n,
         range,
         column.distinctCount.map(_.toDouble),
         column.nullCount.map(_.toDouble / math.max(1.0, n.value)),
@@ -119,28 +120,31 @@ final private[stats] class RelationStats {
 
   private def stats(
       a: Attribute,
-      rows: Double,
+      rows: Rows,
       range: Option[ParquetFooters.Range],
       counted: Option[Double],
       nulls: Option[Double],
-      bytes: Option[Double]
+      bytes: Option[Double],
+      exact: Boolean = false
   ): ColumnStats = {
+    val n = rows.value
     // The distinct values of a whole-numbered column are bounded by its range, of any by the rows.
     val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
-    val ndv = counted.orElse(domain.map(math.min(_, rows)))
-    val tight = counted.isDefined || domain.exists(_ < rows * 0.9)
+    val ndv = counted.orElse(domain.map(math.min(_, n)))
+    val tight = counted.isDefined || domain.exists(_ < n * 0.9)
     // What is counted is estimated with an error of some percent.
-    val unique = counted.exists(_ >= rows * 0.95) || domain.exists(d => math.abs(d - rows) <= rows * 0.02)
+    val unique = counted.exists(_ >= n * 0.95) || domain.exists(d => math.abs(d - n) <= n * 0.02)
     ColumnStats(
       ndv,
       tight,
       range.map(_.min),
       range.map(_.max),
-      rows,
+      n,
       bytes,
-      ndv.getOrElse(rows),
+      ndv.getOrElse(n),
       nulls,
-      unique
+      unique,
+      proven = exact && domain.contains(n) && nulls.contains(0.0)
     )
   }
 

@@ -159,6 +159,18 @@ class MechanismSuite extends SpringbokTest {
       }
     }
   }
+
+  test("a broadcast of a join whose keys only look unique becomes a shuffle before it is made") {
+    // As many keys as rows by their range, and nearly all rows have one of them.
+    val build = "SELECT a.id AS k, b.id AS g FROM skewed a JOIN skewed b ON a.k = b.k WHERE a.id < 1000"
+    val sql = s"SELECT count(*), sum(y.g), max(t) FROM big x JOIN ($build) y ON x.k = y.k"
+    conf(off, SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
+      val df = same(sql)
+      val outer = record(df).joins.last
+      assert(outer.planned.get.choice.chosen.name == "broadcast hash")
+      assert(joins(df).head.isInstanceOf[ShuffledJoin], executed(df))
+    }
+  }
 }
 
 /** Spark's default. */

@@ -1,0 +1,81 @@
+"""Spark's own master and two workers on loopback, executors that come and go: one line of JSON a round.
+
+Run by tests/test_standalone.py: `python standalone.py FOLDER MASTER`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import springbok
+from pyspark.sql import SparkSession
+
+FOLDER, MASTER = Path(sys.argv[1]), sys.argv[2]
+SQL = """SELECT f.k, count(*), sum(f.v) FROM fact f JOIN mid m ON f.k = m.k JOIN top t ON m.g = t.g
+         WHERE t.name = 'seven' GROUP BY f.k"""
+
+
+def session() -> SparkSession:
+    spark = (
+        springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0)
+        .master(MASTER)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.executor.memory", "512m")
+        .config("spark.executor.cores", "1")
+        .config("spark.executor.extraJavaOptions", "-Dspringbok.testing=true")
+        .config("spark.dynamicAllocation.enabled", "true")
+        .config("spark.dynamicAllocation.shuffleTracking.enabled", "true")
+        .config("spark.dynamicAllocation.shuffleTracking.timeout", "1s")
+        .config("spark.dynamicAllocation.executorIdleTimeout", "1s")
+        .config("spark.dynamicAllocation.minExecutors", "0")
+        .config("spark.dynamicAllocation.maxExecutors", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.autoBroadcastJoinThreshold", "-1")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.range(0, 60000, 1, 4).selectExpr("id AS v", "id % 1000 AS k").write.parquet(str(FOLDER / "fact"))
+    spark.range(1000).selectExpr("id AS k", "id % 50 AS g").write.parquet(str(FOLDER / "mid"))
+    spark.sql("SELECT id AS g, if(id = 7, 'seven', 'other') AS name FROM range(50)").write.parquet(str(FOLDER / "top"))
+    for name in ("fact", "mid", "top"):
+        spark.read.parquet(str(FOLDER / name)).createOrReplaceTempView(name)
+    return spark
+
+
+def executors(spark: SparkSession) -> int:
+    context: Any = spark.sparkContext._jsc
+    return int(context.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def main() -> None:
+    spark = session()
+    for strategy in ("MERGE", "BROADCAST", "SHUFFLE_HASH"):
+        end = time.monotonic() + 120
+        while executors(spark) > 0 and time.monotonic() < end:
+            time.sleep(0.2)
+        idle = executors(spark)
+        df = spark.sql(SQL.replace("SELECT", f"SELECT /*+ {strategy}(m), {strategy}(t) */", 1))
+        rows = sorted(tuple(r) for r in df.collect())
+        report = springbok.report(df)
+        outcome = {
+            "strategy": strategy,
+            "right": rows == [(k, 60, 60 * k + 1000 * 60 * 59 // 2) for k in range(1000) if k % 50 == 7],
+            "idle": idle,
+            "at work": executors(spark),
+            "planned for": report.resources.executors,
+            "filters": [f.status for f in report.filters],
+            "failures": [str(f) for f in report.failures],
+        }
+        print(json.dumps(outcome), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""A standalone master with two workers, as an operator starts them, and dynamic allocation."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyspark
+import pytest
+import sbt
+
+HERE = Path(__file__).parent
+HOME = Path(pyspark.__file__).parent
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    ends = ["--host", "127.0.0.1", "--webui-port", "0"]
+    worker = ["worker.Worker", *ends, "--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / "work"), url]
+    with ExitStack() as running:
+        for role in (["master.Master", *ends, "--port", str(port)], worker, worker):
+            command = [
+                sbt.java(),
+                "-cp",
+                f"{HOME / 'jars'}/*",
+                "-Xmx512m",
+                f"org.apache.spark.deploy.{role[0]}",
+                *role[1:],
+            ]
+            process = subprocess.Popen(
+                command,
+                env=os.environ | {"SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.13"},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            running.callback(process.wait)
+            running.callback(process.terminate)
+        yield url
+
+
+def test_executors_come_and_go_and_answers_stay(master: str, tmp_path: Path) -> None:
+    script = [sys.executable, str(HERE / "cluster" / "standalone.py"), str(tmp_path), master]
+    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, check=False)
+    rounds = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(rounds) == 3, done.stderr[-9000:]
+    for outcome in rounds:
+        assert outcome["right"] and not outcome["failures"], outcome
+        assert outcome["idle"] == 0 and outcome["at work"] > 0, outcome
+        assert 1 <= outcome["planned for"] <= 2, outcome
+        assert "used" in outcome["filters"], outcome
