@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from springbok.record import Join, Reason, Report
 from springbok.report import execution, report, spark_errors
+from springbok.session import report_class
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,9 +66,9 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     Raises:
         SpringbokError: see `report`.
     """
-    query, package = execution(df)
+    query = execution(df)
     with spark_errors():
-        off, on = (_frame(package, query, df, enabled) for enabled in (False, True))
+        off, on = (_frame(query, df, enabled) for enabled in (False, True))
     seconds: list[float | None] = [None, None]
     equal = None
     if run:
@@ -87,10 +88,10 @@ def answer(rows: Iterable[Any]) -> list[tuple[str, ...]]:
     return sorted(tuple(f"{v:.9g}" if isinstance(v, float) else str(v) for v in row) for row in rows)
 
 
-def _frame(package: Any, query: Any, df: DataFrame, enabled: bool) -> DataFrame:
+def _frame(query: Any, df: DataFrame, enabled: bool) -> DataFrame:
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
-    return Classic(package.WhatIf.dataset(query, enabled), df.sparkSession)
+    return Classic(report_class(df.sparkSession, "WhatIf").dataset(query, enabled), df.sparkSession)
 
 
 def _pairs(off: Iterable[Join], on: Iterable[Join]) -> Iterable[JoinChange]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from springbok.errors import SpringbokError
 from springbok.record import Report
-from springbok.session import _jvm, is_active
+from springbok.session import _jvm, is_active, report_class
 from springbok.settings import checked
 
 if TYPE_CHECKING:
@@ -54,23 +54,24 @@ def report(
     imagined = checked({k: v for k, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
-    query, package = execution(df)
+    query, spark = execution(df), df.sparkSession
+    reports = report_class(spark, "ForPython")
     with spark_errors():
         if imagined:
-            settings = _jvm(df.sparkSession).java.util.HashMap()
+            settings = _jvm(spark).java.util.HashMap()
             for key, value in imagined.items():
                 settings.put(key, value)
-            return Report.from_json(package.WhatIf.json(query, settings))
-        own = Report.from_json(package.SpringbokReport.json(query))
+            return Report.from_json(_text(reports.whatIf(query, settings)))
+        own = Report.from_json(_text(reports.report(query)))
         if own.state == "executed" or not observed:
             return own
-        other = package.LastReports.of(query)
+        other = reports.ran(query)
     if other is None:
         raise SpringbokError(
             "This DataFrame has not run in this session, or too long ago: run an action such as df.collect() first, or "
             "take springbok.report(df) for the plan."
         )
-    return Report.from_json(other)
+    return Report.from_json(_text(other))
 
 
 def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
@@ -82,26 +83,30 @@ def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
     Raises:
         SpringbokError: a Spark Connect session, a stopped one, or one without Springbok.
     """
-    package = _package(spark)
-    return [Report.from_dict(d) for d in json.loads(package.LastReports.last(spark._jsparkSession, n))]
+    _check_active(spark)
+    text = _text(report_class(spark, "ForPython").last(spark._jsparkSession, n))
+    return [Report.from_dict(d) for d in json.loads(text)]
 
 
-def execution(df: DataFrame) -> tuple[Any, Any]:
-    """The DataFrame's query and the JVM's package of reports."""
+def execution(df: DataFrame) -> Any:
+    """The DataFrame's query in the JVM."""
     spark = getattr(df, "sparkSession", None)
     if spark is None:
         raise SpringbokError(f"A report is made of a DataFrame, not of a {type(df).__name__}.")
-    package = _package(spark)
+    _check_active(spark)
     if df.isStreaming:
         raise SpringbokError("A streaming DataFrame has no strategy report: Springbok leaves streaming plans alone.")
-    return df._jdf.queryExecution(), package
+    return df._jdf.queryExecution()
 
 
-def _package(spark: SparkSession) -> Any:
-    jvm = _jvm(spark)
+def _text(pieces: Any) -> str:
+    """A document of the JVM's."""
+    return "".join(pieces.get(i) for i in range(pieces.size()))
+
+
+def _check_active(spark: SparkSession) -> None:
     if not is_active(spark):
         raise SpringbokError(_INACTIVE)
-    return jvm.org.apache.spark.sql.springbok.report
 
 
 @contextmanager

@@ -73,12 +73,26 @@ def is_active(spark: SparkSession) -> bool:
     Raises:
         SpringbokError: the session is a Spark Connect session, or stopped.
     """
-    jvm = _jvm(spark)
+    from py4j.protocol import Py4JError
+
+    report = report_class(spark, "SpringbokReport")
     try:
-        report = jvm.org.apache.spark.sql.springbok.report.SpringbokReport
         return bool(report.isActive(spark._jsparkSession))
-    except TypeError:  # py4j: the class is a package, that is, not there
+    except Py4JError:  # there is no such class
         return False
+
+
+def report_class(spark: SparkSession, name: str) -> Any:
+    """A class of the JVM's package of reports.
+
+    By its name at once: py4j looks for a class of each part of a dotted name, in all jars.
+
+    Raises:
+        SpringbokError: as `is_active`.
+    """
+    from py4j.java_gateway import JavaClass
+
+    return JavaClass(f"org.apache.spark.sql.springbok.report.{name}", _jvm(spark)._gateway_client)
 
 
 @contextlib.contextmanager
