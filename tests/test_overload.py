@@ -16,9 +16,9 @@ folder = sys.argv[1]
 builder = springbok.configure(SparkSession.builder).master("local[2]").config("spark.driver.memory", "512m")
 spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
-# As many keys as rows by their range; a tenth of the rows have one of them.
+# A few more keys than rows by their range, as of a primary key; a tenth of the rows have one of them.
 for name in ("a", "b"):
-    keys = f"if(id < 2000, 7, id) AS k, id AS {name}, concat('padding of a row ', id) AS {name}p"
+    keys = f"if(id < 2000, 7, id + 100) AS k, id AS {name}, concat('padding of a row ', id) AS {name}p"
     spark.sql(f"SELECT {keys} FROM range(20000)").repartition(2).write.parquet(f"{folder}/{name}")
 spark.range(0, 300000, 1, 2).selectExpr("id AS a", "id AS v").write.parquet(f"{folder}/f")
 for name in "abf":

@@ -107,7 +107,7 @@ private[springbok] object JoinEstimate {
 
   /**
    * Distinct key combinations that rows of both sides are taken from; the divisor of Impala's generic join formula
-   * `lhs × rhs / max(ndvL, ndvR)`. Of a key that is unique on one side it is the other's number of values, if that is
+   * `lhs × rhs / max(ndvL, ndvR)`. Of a key that is surely unique on one side it is the other's number of values, if that is
    * known and smaller: queries ask a dimension for what the facts have, so its filtered rows are among them. This is
    * Impala's FK/PK formula `lhs × rhs/rhsTableRows × rhsNdv/lhsNdv`, at most lhs. Where both are known by their tables'
    * row counts alone the smaller one is taken: a foreign key has no more values than the key that it refers to. Of
@@ -116,7 +116,7 @@ private[springbok] object JoinEstimate {
   def keyDomain(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double =
     (ndvOf(leftKeys, l), ndvOf(rightKeys, r)) match {
       case (Some(a), Some(b)) =>
-        (Uniqueness.of(leftKeys, l).believed, Uniqueness.of(rightKeys, r).believed) match {
+        (Uniqueness.of(leftKeys, l).proven, Uniqueness.of(rightKeys, r).proven) match {
           case (true, true) => math.max(a.ndv, b.ndv)
           case (false, true) => referred(a, b, r)
           case (true, false) => referred(b, a, l)

@@ -132,8 +132,9 @@ final private[stats] class RelationStats {
     val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
     val ndv = counted.orElse(domain.map(math.min(_, n)))
     val tight = counted.isDefined || domain.exists(_ < n * 0.9)
-    // What is counted is estimated with an error of some percent.
-    val unique = counted.exists(_ >= n * 0.95) || domain.exists(d => math.abs(d - n) <= n * 0.02)
+    // What is counted is estimated with an error of some percent. A range of fewer numbers than rows has one twice.
+    val fewest = if (exact) n * (1 - nulls.getOrElse(0.0)) else n * 0.98
+    val unique = counted.exists(_ >= n * 0.95) || domain.exists(d => d >= fewest && d <= n * 1.02)
     ColumnStats(
       ndv,
       tight,
