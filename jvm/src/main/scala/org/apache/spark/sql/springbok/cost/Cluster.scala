@@ -16,14 +16,20 @@ import org.apache.spark.sql.springbok.SpringbokConf
  *   driverHeap bytes
  * @param shufflePartitions
  *   number of partitions of a shuffle
+ * @param local
+ *   whether the driver itself is the only executor
  */
 final case class Cluster(
     executors: Int,
     coresPerExecutor: Int,
     executorHeap: Long,
     driverHeap: Long,
-    shufflePartitions: Int
+    shufflePartitions: Int,
+    local: Boolean = false
 ) {
+
+  /** Executors that a broadcast has to be sent to. */
+  def remote: Int = if (local) 0 else executors
 
   /** Most bytes of a broadcast: the setting, or the part of the smaller heap that one may take; both heaps hold it. */
   def broadcastLimit(bytes: Long, heapFraction: Double): Double =
@@ -61,7 +67,8 @@ object Cluster {
       executorHeap =
         set(SpringbokConf.CLUSTER_EXECUTOR_MEMORY, if (local) heap else spark.get(EXECUTOR_MEMORY) << 20),
       driverHeap = heap,
-      shufflePartitions = conf.numShufflePartitions
+      shufflePartitions = conf.numShufflePartitions,
+      local = local && conf.getConf(SpringbokConf.CLUSTER_EXECUTORS) <= 0
     )
   }
 }

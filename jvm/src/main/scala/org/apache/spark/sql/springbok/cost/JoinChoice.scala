@@ -157,7 +157,7 @@ object JoinChoice {
   }
 
   private def sent(in: JoinInput, side: BuildSide): Terms =
-    JoinCost.broadcast(build(in, side), in.cluster.executors, in.cluster.coresPerExecutor)
+    JoinCost.broadcast(build(in, side), in.cluster)
 
   /** This join's part of the cost of a broadcast that serves several. */
   private def shared(in: JoinInput, side: BuildSide)(terms: Terms): Terms = {

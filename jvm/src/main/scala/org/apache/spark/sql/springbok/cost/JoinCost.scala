@@ -62,16 +62,17 @@ object JoinCost {
   /**
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
-   * collects the side and builds the table alone, while every core of the cluster waits.
+   * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
+   * executor the table is there already.
    */
-  def broadcast(build: Side, nodes: Int, coresPerNode: Int): Terms =
-    if (build.bytes < 0 || nodes < 1) Seq("network" -> Unknown)
+  def broadcast(build: Side, cluster: Cluster): Terms =
+    if (build.bytes < 0 || cluster.executors < 1) Seq("network" -> Unknown)
     else {
-      val parallel = math.max(1.0, math.sqrt(coresPerNode.toDouble))
+      val parallel = math.max(1.0, math.sqrt(cluster.coresPerExecutor.toDouble))
       Seq(
-        "network" -> build.bytes * nodes,
-        "hash tables" -> build.bytes * nodes * parallel,
-        "driver" -> build.bytes * nodes * coresPerNode * driverShare
+        "network" -> build.bytes * cluster.remote,
+        "hash tables" -> build.bytes * cluster.remote * parallel,
+        "driver" -> build.bytes * cluster.cores * driverShare
       )
     }
 
@@ -103,10 +104,10 @@ object JoinCost {
 
   /**
    * Part of a broadcast's cost that the driver bears alone, relative to one core's share of a shuffle of the same bytes:
-   * collecting, building and serializing a row measured 0.5 to 1 µs against 0.3 to 0.6 µs for writing and reading it in
-   * a shuffle.
+   * collecting a row and building the table measured 0.4 to 0.55 µs; writing it in a shuffle and reading it 0.45 to 0.65 µs
+   * of one core (`benchmarks/join_choice`, 1e5 to 3e7 rows of two columns).
    */
-  val driverShare = 1.0
+  val driverShare = 0.75
 
   /**
    * Cost of an exchange that does not depend on its rows: the time to plan and schedule a stage, in which all cores of

@@ -61,7 +61,7 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     def side(set: Long, rows: Double) = JoinCost.Side(Some(rows), graph.rowBytes(set), None)
     def broadcast =
       JoinCost.sum(
-        JoinCost.broadcast(side(build, n), cluster.executors, cluster.coresPerExecutor)
+        JoinCost.broadcast(side(build, n), cluster)
       ) * nsPerByte + probing(p)
     def probing(rows: Double) = rows * (FilterCost.probe + FilterCost.lookupMiss(n))
     graph.keyOf(probe, build) match {

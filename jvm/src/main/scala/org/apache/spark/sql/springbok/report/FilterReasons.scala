@@ -42,8 +42,8 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   )
   val noTarget: Reason = declined.fixed(
     "NO_TARGET",
-    "no scan of a file holds the probe side's key below operators that it may pass",
-    "The key is computed, or comes from below a limit, an outer join's null-generating side, a cache or a DataSource V2 table."
+    "no scan holds the probe side's key below operators that a filter may pass",
+    "The key is an aggregate's or a window's result, or comes from below a limit or an outer join's null-generating side."
   )
   val notSelective: Double => Reason = declined.of1(
     "NOT_SELECTIVE",

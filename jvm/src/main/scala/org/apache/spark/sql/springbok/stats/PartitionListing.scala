@@ -31,7 +31,7 @@ private[springbok] object PartitionListing extends Logging {
     Collections.synchronizedMap(new WeakHashMap[FileIndex, Listed]())
 
   /** How long what others add to a table may stay unseen. */
-  private val validNs = 60L * 1000000000
+  private val validNs = 600L * 1000000000
 
   /** The listing; None if there is none to be had, or the catalog has too many partitions to list. */
   def of(index: FileIndex): Option[PartitioningAwareFileIndex] = index match {

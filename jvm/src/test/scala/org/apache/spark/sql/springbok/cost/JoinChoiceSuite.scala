@@ -12,6 +12,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     Side(Some(bytes / 100), 96, Some(bytes), partitioned)
 
   private val unknown = Side(None, 96, None)
+  private val cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200)
 
   private def input(left: Side, right: Side): JoinInput = JoinInput(
     left,
@@ -23,7 +24,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     preservesLeft = false,
     preservesRight = false,
     mergeable = true,
-    cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200),
+    cluster = cluster,
     limits = JoinLimits(256L << 20, 0.1, 500 * mb, 64L << 20),
     defaultMode = "SPARK"
   )
@@ -40,7 +41,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     )
     // missing statistics
     assert(JoinCost.impalaBroadcast(unknown, 7) == JoinCost.Unknown)
-    assert(JoinCost.sum(JoinCost.broadcast(unknown, 7, 1)) == JoinCost.Unknown)
+    assert(JoinCost.sum(JoinCost.broadcast(unknown, cluster)) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.partitioned(unknown, side(100))) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.partitioned(side(100), unknown)) == JoinCost.Unknown)
     assert(JoinCost.impalaBroadcast(side(100), 0) == JoinCost.Unknown)
@@ -52,9 +53,12 @@ class JoinChoiceSuite extends AnyFunSuite {
   test("Spark's broadcast costs Impala's, √cores more tables and the driver's share") {
     assert(
       JoinCost.sum(
-        JoinCost.broadcast(side(100), 10, 4)
+        JoinCost.broadcast(side(100), cluster)
       ) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
     )
+    // Where the driver is the executor nothing is sent.
+    val local = cluster.copy(executors = 1, local = true)
+    assert(JoinCost.sum(JoinCost.broadcast(side(100), local)) == 100 * 4 * JoinCost.driverShare)
   }
 
   test("a small side is broadcast, two large ones are partitioned, more nodes turn the scale") {
@@ -108,7 +112,8 @@ class JoinChoiceSuite extends AnyFunSuite {
     // The left side's bytes that make a shuffle as expensive as the broadcast of the right side.
     val in = input(side(0), side(10 * mb))
     val sent =
-      JoinCost.sum(JoinCost.broadcast(in.right, 10, 4)) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
+      JoinCost
+        .sum(JoinCost.broadcast(in.right, in.cluster)) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
     def chosen(mode: String) = JoinChoice(in.copy(left = side(sent), defaultMode = mode))
     assert(chosen("SPARK").reason.code == "TIE" && chosen("SPARK").chosen == Strategy.Spark)
     assert(chosen("BROADCAST").chosen == Strategy.Broadcast(BuildRight))
