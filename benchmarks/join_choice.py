@@ -282,9 +282,27 @@ def main() -> None:
 
 def _write(path: Path, results: list[dict[str, Any]]) -> None:
     machine = {"cpus": os.cpu_count(), "platform": platform.platform(terse=True), "master": "local[2]", "driver": "3g"}
-    head = {"spark": pyspark.__version__, "springbok": springbok.__version__, "machine": machine}
+    head = {
+        "title": "The chosen join strategy against each legal hinted one",
+        "command": "python benchmarks/join_choice.py --tpch TPCH",
+        "spark": pyspark.__version__,
+        "springbok": springbok.__version__,
+        "machine": machine,
+    }
+    figures = summary(results)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**head, "summary": summary(results), "results": results}, indent=1) + "\n")
+    document = {**head, "summary": figures, "table": table(figures), "results": results}
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def table(figures: dict[str, Any]) -> list[list[str]]:
+    """The summary as rows for the page."""
+    rows = [["planner", "joins", "within 10% of the best", "geomean of regret", "worst", "at"]]
+    for arm in ("springbok", "spark"):
+        f = figures[arm]
+        share = f"{f['within_10_percent']:.1%}"
+        rows.append([arm, str(figures["joins"]), share, f"{f['geomean']:.3f}x", f"{f['worst']:.2f}x", f["worst_join"]])
+    return rows
 
 
 if __name__ == "__main__":
