@@ -162,7 +162,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       target.collect()
       assert(applied(target).isEmpty)
       val source = spark.sql(
-        "SELECT count(*) FROM (SELECT mid_id, count(*) c FROM fact GROUP BY mid_id) f " +
+        "SELECT /*+ MERGE(t) */ count(*) FROM (SELECT mid_id, count(*) c FROM fact GROUP BY mid_id) f " +
           "JOIN (SELECT mid_id FROM mid WHERE rand() < 0.1 LIMIT 10) t ON f.mid_id = t.mid_id"
       )
       source.collect()
