@@ -60,9 +60,7 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     val out = rows(a | b, kept) * outputNs
     def side(set: Long, rows: Double) = JoinCost.Side(Some(rows), graph.rowBytes(set), None)
     def broadcast =
-      JoinCost.sum(
-        JoinCost.broadcast(side(build, n), cluster)
-      ) * nsPerByte + probing(p)
+      JoinCost.sum(JoinCost.broadcast(side(build, n), cluster)) * nsPerByte + probing(p)
     def probing(rows: Double) = rows * (FilterCost.probe + FilterCost.lookupMiss(n))
     graph.keyOf(probe, build) match {
       // A nested loop.

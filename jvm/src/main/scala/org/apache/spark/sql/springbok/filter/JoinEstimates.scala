@@ -89,8 +89,7 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
         }
       )
       // A side that the query wants filtered is not the source.
-      val hinted =
-        fixed.filter(s => FilterHint.wants(j, 1 - s))
+      val hinted = fixed.filter(s => FilterHint.wants(j, 1 - s))
       val sides = if (finished.size == 1) finished else if (hinted.size == 1) hinted else fixed
       val forced =
         for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))

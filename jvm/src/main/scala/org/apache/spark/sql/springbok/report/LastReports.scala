@@ -88,7 +88,7 @@ object LastReports extends SparkListener with Logging {
       s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
   }
 
-  /** The session's last `n` reports, the newest first, as one JSON array; called from Python. */
+  /** The session's last `n` reports, the newest first, as one JSON array. */
   def last(session: SparkSession, n: Int): String =
     entries(session).reverse.take(n).map(_.json).mkString("[", ",", "]")
 

@@ -24,7 +24,7 @@ import org.json4s.jackson.JsonMethods.{compact, render}
 object SpringbokReport {
   val formatVersion = 2
 
-  /** Called from Python with a DataFrame's own `queryExecution`. */
+  /** Of a DataFrame's own `queryExecution`. */
   def json(qe: QueryExecution): String = qe.sparkSession.withActive(compact(render(of(qe))))
 
   /** Whether the extension is in this session; called from Python. */

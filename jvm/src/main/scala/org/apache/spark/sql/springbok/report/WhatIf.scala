@@ -15,7 +15,7 @@ import org.apache.spark.sql.springbok.SpringbokConf
  */
 object WhatIf {
 
-  /** Called from Python with a DataFrame's own `queryExecution` and full keys. */
+  /** Of a DataFrame's own `queryExecution`, with settings by their full keys. */
   def json(qe: QueryExecution, settings: JMap[String, String]): String =
     SpringbokReport.json(planned(qe, settings.asScala.toMap))
 

@@ -156,6 +156,8 @@ final private case class KeyNdv(ndv: Double, tight: Boolean)
 final private[stats] case class Uniqueness(believed: Boolean, proven: Boolean)
 
 private[stats] object Uniqueness {
+  private val unknown = Uniqueness(believed = false, proven = false)
+
   def of(keys: Seq[Expression], e: Estimate): Uniqueness = {
     val columns = keys.flatMap(JoinEstimate.column(_, e))
     Uniqueness(columns.exists(_.unique), columns.exists(_.proven))
@@ -167,6 +169,6 @@ private[stats] object Uniqueness {
       case LogicalQueryStage(_, s: BroadcastQueryStageExec) if runtime && s.isMaterialized =>
         val once = BroadcastKeys.unique(s)
         Uniqueness(once, once)
-      case _ => keys.fold(Uniqueness(believed = false, proven = false))(of(_, e))
+      case _ => keys.fold(unknown)(of(_, e))
     }
 }

@@ -65,7 +65,7 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       c.withRows(c.rows.map(r => Rows(r.value * expected, r.bound * bound, Source.Estimated)))
     case Project(list, child) => project(list, apply(child), plan.output)
     case Aggregate(grouping, list, child, _) => aggregate(grouping, list, apply(child), plan.output)
-    case j: Join => join(j)
+    case j: Join => JoinEstimate(j, apply(j.left), apply(j.right), runtime)
     case u: Union => union(u)
     case Distinct(child) => apply(child)
     case GlobalLimit(IntegerLiteral(n), child) => limit(n.toDouble, apply(child))
@@ -217,6 +217,4 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       .map(r => Rows(math.min(n, r.value), math.min(n, r.bound), Source.Estimated))
       .orElse(Some(Rows(n, n, Source.Estimated)))
   )
-
-  private def join(j: Join): Estimate = JoinEstimate(j, apply(j.left), apply(j.right), runtime)
 }

@@ -64,7 +64,7 @@ final private[stats] class RelationStats {
     val rows = analyzed
       .map(n => Rows(n, n, Source.Analyzed))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
-    val made = PartitionListing.columns(fs)
+    lazy val made = PartitionListing.columns(fs)
     val columns = for (n <- rows.toSeq; a <- r.output) yield {
       val column = catalog.flatMap(_.colStats.get(a.name))
       val partitions = made.get(a.name)
@@ -74,7 +74,7 @@ final private[stats] class RelationStats {
         .orElse(column.flatMap(analyzedRange(a, _)))
       a -> stats(
         a,
-        n,
+        n.value,
         range,
         partitions.map(_.distinct).orElse(column.flatMap(_.distinctCount).map(_.toDouble)),
         column
@@ -99,7 +99,7 @@ final private[stats] class RelationStats {
           yield ParquetFooters.Range(min, max)
       a -> stats(
         a,
-        n,
+        n.value,
         range,
         column.distinctCount.map(_.toDouble),
         column.nullCount.map(_.toDouble / math.max(1.0, n.value)),
@@ -120,32 +120,31 @@ final private[stats] class RelationStats {
 
   private def stats(
       a: Attribute,
-      rows: Rows,
+      rows: Double,
       range: Option[ParquetFooters.Range],
       counted: Option[Double],
       nulls: Option[Double],
       bytes: Option[Double],
       exact: Boolean = false
   ): ColumnStats = {
-    val n = rows.value
     // The distinct values of a whole-numbered column are bounded by its range, of any by the rows.
     val domain = range.filter(_ => countable(a.dataType)).map(x => x.max - x.min + 1)
-    val ndv = counted.orElse(domain.map(math.min(_, n)))
-    val tight = counted.isDefined || domain.exists(_ < n * 0.9)
+    val ndv = counted.orElse(domain.map(math.min(_, rows)))
+    val tight = counted.isDefined || domain.exists(_ < rows * 0.9)
     // What is counted is estimated with an error of some percent. A range of fewer numbers than rows has one twice.
-    val fewest = if (exact) n * (1 - nulls.getOrElse(0.0)) else n * 0.98
-    val unique = counted.exists(_ >= n * 0.95) || domain.exists(d => d >= fewest && d <= n * 1.02)
+    val fewest = if (exact) rows * (1 - nulls.getOrElse(0.0)) else rows * 0.98
+    val unique = counted.exists(_ >= rows * 0.95) || domain.exists(d => d >= fewest && d <= rows * 1.02)
     ColumnStats(
       ndv,
       tight,
       range.map(_.min),
       range.map(_.max),
-      n,
+      rows,
       bytes,
-      ndv.getOrElse(n),
+      ndv.getOrElse(rows),
       nulls,
       unique,
-      proven = exact && domain.contains(n) && nulls.contains(0.0)
+      proven = exact && domain.contains(rows) && nulls.contains(0.0)
     )
   }
 
