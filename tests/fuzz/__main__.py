@@ -92,6 +92,7 @@ class Fuzzer:
         if got == expected or isinstance(got, TooLong):
             self.tally.counts["too long"] += isinstance(got, TooLong)
             return
+        first = settings
         for key in [k for k in settings if k != ON and k not in common]:
             fewer = {k: v for k, v in settings.items() if k != key}
             again = self.answer(query.sql(), fewer)
@@ -102,15 +103,20 @@ class Fuzzer:
             a, b = self.answer(sql, OFF | common), self.answer(sql, settings)
             return isinstance(a, Counter) and not isinstance(b, TooLong) and a != b
 
-        stable = differs(query.sql())
-        small = minimize(query.tree, differs) if stable else query.sql()
-        a, b = self.answer(small, OFF | common), self.answer(small, settings)
-        note = "" if stable else " (not every time)"
-        lines = [f"DIFFERENCE {name} {kind}{note}", f"  {small}", f"  settings {settings | common}"]
-        if isinstance(a, Counter) and isinstance(b, Counter):
-            lines.append(f"  missing {list((a - b).items())[:5]} more {list((b - a).items())[:5]}")
+        def described(a: Counter[Any] | Failed | TooLong, b: Counter[Any] | Failed | TooLong) -> str:
+            if isinstance(a, Counter) and isinstance(b, Counter):
+                return f"  missing {list((a - b).items())[:5]} more {list((b - a).items())[:5]}"
+            return f"  {str(b)[:3000]}"
+
+        lines = [f"DIFFERENCE {name} {kind}"]
+        if differs(query.sql()):
+            small = minimize(query.tree, differs)
+            found = described(self.answer(small, OFF | common), self.answer(small, settings))
         else:
-            lines.append(f"  {str(got)[:3000]}" if isinstance(got, Failed) else f"  {str(b)[:3000]}")
+            # What was seen is all there is: the next run answered as it should.
+            lines[0] += " (not every time)"
+            settings, small, found = first, query.sql(), described(expected, got)
+        lines += [f"  {small}", f"  settings {settings | common}", found]
         self.tally.differences.append("\n".join(lines))
         self.say("\n".join(lines), "difference")
 
