@@ -68,7 +68,7 @@ spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; resul
 	$(BIN)/python tools/spark_suites.py $(SUITES)
 
 bench-joins: $(VENV) $(JAR)  ## the chosen join strategy against every hinted one; needs TPC-H at scale 1: TPCH=folder
-	$(BIN)/python benchmarks/join_choice.py --tpch $(or $(TPCH),.cache/tpch/sf1)
+	$(BIN)/python -m benchmarks.join_choice --tpch $(or $(TPCH),.cache/tpch/sf1)
 
 tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs/
 	$(BIN)/python tools/tour.py

@@ -30,7 +30,11 @@ lazy val springbok = (project in file("jvm"))
     name := s"springbok-spark-${sparkVersion.split('.').take(2).mkString(".")}",
     libraryDependencies ++= Seq(
       "org.apache.spark" %% "spark-sql" % sparkVersion % Provided,
-      "org.scalatest" %% "scalatest" % "3.2.19" % Test
+      "org.scalatest" %% "scalatest" % "3.2.19" % Test,
+      // A connector with runtime filtering, and tables whose files stand in a log: no release for this Spark yet, the one
+      // for the line before works.
+      ("org.apache.spark" %% "spark-catalyst" % sparkVersion % Test).classifier("tests"),
+      "io.delta" % "delta-spark_4.1_2.13" % "4.2.0" % Test
     ),
     scalacOptions ++= Seq(
       "-release:17",

@@ -21,6 +21,12 @@ _TUNED = {
     "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
     "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "200MB",
 }
+# The order of joins alone, as it is not on by default.
+_ORDER_ONLY = {
+    "spark.springbok.reorder.enabled": "true",
+    "spark.springbok.join.enabled": "false",
+    "spark.springbok.runtimeFilter.mode": "OFF",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ ARMS = {
         Arm("B-strategy", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "OFF"}),
         Arm("B-filters", springbok=True, settings={"spark.springbok.join.enabled": "false"}),
         Arm("B-local", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
+        Arm("B-order", springbok=True, settings=_ORDER_ONLY),
+        Arm("B+order", springbok=True, settings={"spark.springbok.reorder.enabled": "true"}),
     )
 }
 

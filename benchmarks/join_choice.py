@@ -1,4 +1,4 @@
-"""Times the join strategy that Springbok chooses against every hinted alternative and Spark's default.
+"""Times the join strategy that Springbok chooses against every hinted alternative, Spark's default and Spark's CBO.
 
 Two-table joins, runtime filters off so that only the strategy differs. Plans that come out the same under different
 hints are one plan: its time is the median of all its runs, so that equal plans never differ by noise.
@@ -21,9 +21,18 @@ import pyspark
 import springbok
 from pyspark.sql import DataFrame, SparkSession
 
+from benchmarks.arms import Arm, applied
+
 HINTS = ("BROADCAST(l)", "BROADCAST(r)", "SHUFFLE_HASH(l)", "SHUFFLE_HASH(r)", "MERGE(l)")
 # Sides of more bytes, as their columns are wide, are not broadcast by hint: the driver has a heap of 3 GB.
 BROADCAST_ROWS = 3_000_000
+CBO = {f"spark.sql.cbo.{key}": "true" for key in ("enabled", "planStats.enabled", "joinReorder.enabled")}
+PLANNERS = {
+    "springbok": Arm("springbok", springbok=True),
+    "spark": Arm("spark", springbok=False),
+    # Its tables are analyzed, all columns.
+    "cbo": Arm("cbo", springbok=False, settings=CBO),
+}
 
 
 @dataclass(frozen=True)
@@ -149,38 +158,41 @@ def cases() -> list[Case]:
 
 
 def tables(spark: SparkSession, folder: Path, tpch: Path) -> None:
-    """Make what is not there yet, and name everything."""
+    """Make what is not there yet, and name everything twice: without statistics and with them."""
     for n in (1_000, 10_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000):
         # Keys in no order, each once; tables of different sizes share the smaller one's keys.
-        df = spark.range(n).selectExpr(f"pmod(id * 7919, {n}) AS k", "id % 1000003 AS v")
-        _table(spark, folder / f"n{n}", df)
+        _files(folder / f"n{n}", spark.range(n).selectExpr(f"pmod(id * 7919, {n}) AS k", "id % 1000003 AS v"))
     for n in (1_000, 10_000, 100_000, 300_000):
         text = ", ".join(f"concat('text {i} of row ', id, ' ', repeat('x', 20)) AS s{i}" for i in range(10))
-        wide = f"SELECT pmod(id * 7919, {n}) AS k, id AS v, {text} FROM range({n})"
-        _table(spark, folder / f"w{n}", spark.sql(wide))
+        _files(folder / f"w{n}", spark.sql(f"SELECT pmod(id * 7919, {n}) AS k, id AS v, {text} FROM range({n})"))
     skewed = "SELECT if(id % 2 = 0, 7, pmod(id * 7919, 3000000)) AS k, id AS v FROM range(3000000)"
-    _table(spark, folder / "skewed", spark.sql(skewed))
+    _files(folder / "skewed", spark.sql(skewed))
     for n in (100_000, 1_000_000, 3_000_000):
-        path = folder / f"b{n}"
-        if (path / "_SUCCESS").exists():
-            clustered = "USING parquet CLUSTERED BY (k) INTO 16 BUCKETS"
-            spark.sql(f"CREATE TABLE b{n} (k BIGINT, v BIGINT) {clustered} LOCATION '{path}'")
-        else:
-            writer = spark.table(f"n{n}").repartition(16, "k").write.bucketBy(16, "k")
-            writer.option("path", str(path)).mode("overwrite").saveAsTable(f"b{n}")
-    for path in tpch.glob("*.parquet"):
-        spark.read.parquet(str(path)).createOrReplaceTempView(path.stem)
+        if not (folder / f"b{n}" / "_SUCCESS").exists():
+            rows = spark.read.parquet(str(folder / f"n{n}")).repartition(16, "k")
+            rows.write.bucketBy(16, "k").option("path", str(folder / f"b{n}")).saveAsTable(f"b{n}")
+            spark.sql(f"DROP TABLE b{n}")
+    for database in ("plain", "cbo"):
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+        spark.sql(f"USE {database}")
+        for path in [*folder.glob("[nwsb]*"), *tpch.glob("*.parquet")]:
+            if path.name == "warehouse" or path.suffix not in ("", ".parquet"):
+                continue
+            buckets = "CLUSTERED BY (k) INTO 16 BUCKETS" if path.name[0] == "b" else ""
+            columns = "(k BIGINT, v BIGINT)" if buckets else ""
+            spark.sql(f"CREATE TABLE {path.stem} {columns} USING parquet {buckets} LOCATION '{path}'")
+            if database == "cbo":
+                spark.sql(f"ANALYZE TABLE {path.stem} COMPUTE STATISTICS FOR ALL COLUMNS")
 
 
-def _table(spark: SparkSession, path: Path, df: DataFrame) -> None:
+def _files(path: Path, df: DataFrame) -> None:
     if not (path / "_SUCCESS").exists():
         df.coalesce(4).write.mode("overwrite").parquet(str(path))
-    spark.read.parquet(str(path)).createOrReplaceTempView(path.name)
 
 
 def measure(spark: SparkSession, case: Case) -> dict[str, Any]:
     """All arms of a case, warmed up once, then in turns."""
-    arms = {"spark": "", "springbok": "", **{h: h for h in case.hints}}
+    arms = {**dict.fromkeys(PLANNERS, ""), **{h: h for h in case.hints}}
     seen: dict[str, dict[str, Any]] = {}
     for turn in range(case.runs + 1):
         for arm, hint in arms.items():
@@ -196,7 +208,7 @@ def measure(spark: SparkSession, case: Case) -> dict[str, Any]:
         plans.setdefault(entry["plan"], []).extend(entry["seconds"])
     times = {p: statistics.median(s) for p, s in plans.items()}
     best = min(times, key=lambda p: times[p])
-    regret = {arm: round(times[seen[arm]["plan"]] / times[best], 3) for arm in ("springbok", "spark")}
+    regret = {arm: round(times[seen[arm]["plan"]] / times[best], 3) for arm in PLANNERS}
     return {"name": case.name, "sql": case.sql(), "best": best, "regret": regret, "arms": seen}
 
 
@@ -206,12 +218,14 @@ def _run(spark: SparkSession, case: Case, arm: str, hint: str) -> tuple[float, s
         if case.right
         else f"SELECT count(*), sum(v) FROM {case.left}".format(hint=f"/*+ {hint} */" if hint else "")
     )
-    spark.conf.set("spark.springbok.enabled", str(arm != "spark").lower())
-    df = spark.sql(sql)
-    start = time.perf_counter()
-    df.collect()
-    seconds = time.perf_counter() - start
-    joins = springbok.report(df).joins
+    planner = PLANNERS.get(arm, PLANNERS["springbok"])
+    with applied(spark, planner):
+        spark.sql(f"USE {'cbo' if arm == 'cbo' else 'plain'}")
+        df = spark.sql(sql)
+        start = time.perf_counter()
+        df.collect()
+        seconds = time.perf_counter() - start
+        joins = springbok.report(df).joins
     reason = joins[-1].reason if joins else None
     return seconds, _plan(df), reason.code if reason else ""
 
@@ -231,7 +245,7 @@ def _plan(df: DataFrame) -> str:
 def summary(results: list[dict[str, Any]]) -> dict[str, Any]:
     """Share of joins within 10% of the best plan, geometric mean and worst regret."""
     out: dict[str, Any] = {"joins": len(results)}
-    for arm in ("springbok", "spark"):
+    for arm in PLANNERS:
         regrets = [r["regret"][arm] for r in results]
         worst = max(results, key=lambda r: r["regret"][arm])
         out[arm] = {
@@ -284,7 +298,7 @@ def _write(path: Path, results: list[dict[str, Any]]) -> None:
     machine = {"cpus": os.cpu_count(), "platform": platform.platform(terse=True), "master": "local[2]", "driver": "3g"}
     head = {
         "title": "The chosen join strategy against each legal hinted one",
-        "command": "python benchmarks/join_choice.py --tpch TPCH",
+        "command": "python -m benchmarks.join_choice --tpch TPCH",
         "spark": pyspark.__version__,
         "springbok": springbok.__version__,
         "machine": machine,
@@ -298,7 +312,7 @@ def _write(path: Path, results: list[dict[str, Any]]) -> None:
 def table(figures: dict[str, Any]) -> list[list[str]]:
     """The summary as rows for the page."""
     rows = [["planner", "joins", "within 10% of the best", "geomean of regret", "worst", "at"]]
-    for arm in ("springbok", "spark"):
+    for arm in PLANNERS:
         f = figures[arm]
         share = f"{f['within_10_percent']:.1%}"
         rows.append([arm, str(figures["joins"]), share, f"{f['geomean']:.3f}x", f"{f['worst']:.2f}x", f["worst_join"]])

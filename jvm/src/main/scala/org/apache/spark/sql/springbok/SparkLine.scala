@@ -4,7 +4,8 @@ import java.util.Properties
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /** All that depends on the Spark version: which one this jar was made for, and calls whose signatures differ. */
 object SparkLine {
@@ -40,13 +41,21 @@ object SparkLine {
       scan: FileSourceScanExec,
       dataFilters: Seq[Expression],
       partitionFilters: Seq[Expression]
-  ): FileSourceScanExec = {
-    val fields = scan.productElementNames.zip(scan.productIterator).map {
-      case ("dataFilters", _) => dataFilters
-      case ("partitionFilters", _) => partitionFilters
-      case (_, value) => value.asInstanceOf[AnyRef]
+  ): FileSourceScanExec =
+    copied(scan) {
+      case "dataFilters" => dataFilters
+      case "partitionFilters" => partitionFilters
     }
-    val copy = scan.makeCopy(fields.toArray).asInstanceOf[FileSourceScanExec]
+
+  /** The scan with one more predicate to hand to the connector when it starts. */
+  def withRuntimeFilter(scan: BatchScanExec, predicate: Expression): BatchScanExec =
+    copied(scan) { case "runtimeFilters" => scan.runtimeFilters :+ predicate }
+
+  private def copied[T <: SparkPlan](scan: T)(changed: PartialFunction[String, AnyRef]): T = {
+    val fields = scan.productElementNames.zip(scan.productIterator).map { case (name, value) =>
+      changed.applyOrElse(name, (_: String) => value.asInstanceOf[AnyRef])
+    }
+    val copy = scan.makeCopy(fields.toArray).asInstanceOf[T]
     copy.copyTagsFrom(scan)
     copy
   }

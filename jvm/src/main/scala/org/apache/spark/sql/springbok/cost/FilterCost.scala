@@ -16,6 +16,9 @@ object FilterCost {
   val collect = 500.0
   val project = 2.0
 
+  /** Reading and decoding a value of a column. */
+  val decode = 25.0
+
   /**
    * What a row saves at the filter's own join: next to nothing for a broadcast join, whose lookup the test repeats for the
    * rows that stay.

@@ -11,12 +11,17 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.report.{Reason, TableName}
+import org.apache.spark.sql.springbok.stats.ParquetFooters
 
 /**
  * A scan that a filter reaches.
  *
+ * @param at
+ *   the scan, with the filter on it
+ * @param key
+ *   the key there
  * @param column
- *   the scan's column that the key is
+ *   the column that stands for it
  * @param savedNs
  *   what a row that is removed there saves up to the join, in ns
  * @param sameStage
@@ -25,6 +30,8 @@ import org.apache.spark.sql.springbok.report.{Reason, TableName}
  *   what it would save to remove all rows there, in ns of one core, the scans included that it reaches in further hops
  */
 final private[filter] case class Target(
+    at: SparkPlan,
+    key: Expression,
     table: String,
     column: Attribute,
     label: String,
@@ -42,6 +49,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   /** Dynamic partition pruning reads build sides of broadcast joins and must find them as they are. */
   private lazy val prunes: Boolean = plan.exists {
     case f: FileSourceScanExec => f.partitionFilters.exists(_.exists(_.isInstanceOf[DynamicPruning]))
+    case b: BatchScanExec => b.runtimeFilters.exists(_.exists(_.isInstanceOf[DynamicPruning]))
     case _ => false
   }
 
@@ -78,12 +86,14 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
       val scan = p.collectLeaves().head
       Seq(
         Target(
+          p,
+          key,
           FilterTargets.table(scan),
           FilterKey.anchor(key),
           label,
           saved,
           sameStage,
-          rows * saved + leverage
+          rows * (saved + skipped(scan, key)) + leverage
         )
       )
     } else {
@@ -96,6 +106,20 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
         of(p.children(r.child), r.key, saved + KeyTrace.cost(p, r.child), here, further)
       }
     }
+
+  /** What reading a row takes, in ns, as far as the scan may skip whole files or row groups by the key. */
+  private def skipped(scan: SparkPlan, key: Expression): Double = {
+    val part = FilterKey.column(key).fold(0.0) { a =>
+      scan match {
+        case s: FileSourceScanExec if s.relation.partitionSchema.exists(_.name == a.name) => 1.0
+        case s: FileSourceScanExec =>
+          ParquetFooters.read(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
+        case b: BatchScanExec if ConnectorPruning.names(b, a) => 1.0
+        case _ => 0.0
+      }
+    }
+    part * scan.output.size * FilterCost.decode
+  }
 
   /** What the filters of a join below save if this child of it, their source, is reduced: the next hop. */
   private def leverage(j: BaseJoinExec, child: Int): Double = estimates.direction(j) match {

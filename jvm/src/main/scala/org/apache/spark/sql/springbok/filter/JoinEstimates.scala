@@ -5,7 +5,7 @@ import java.util.IdentityHashMap
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans._
-import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.joins._
@@ -95,13 +95,16 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
         for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))
           yield sides(math.floorMod(s + r.id, sides.size))
       Right(
-        Direction(forced.getOrElse(sides.minBy(s => side(j, s).flatMap(_.bytes).getOrElse(Double.MaxValue))))
+        Direction(forced.getOrElse(sides.minBy(bytes(j, _))))
       )
     }
   }
 
-  /** Expected rows of an operator's output. */
-  def rows(p: SparkPlan): Option[Double] = p.logicalLink.flatMap(stats(_).rows).map(_.value)
+  /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
+  def rows(p: SparkPlan): Option[Double] = p.logicalLink.map { l =>
+    val e = stats(l)
+    e.rows.fold(sizeInBytes(l) / e.rowBytes)(_.value)
+  }
 
   /** The effect of the filter from key `i` of the source side, None if nothing is known. */
   def kept(j: BaseJoinExec, d: Direction, i: Int): Option[Kept] = {
@@ -144,7 +147,17 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
       )
   }
 
-  private def side(j: BaseJoinExec, s: Int): Option[Estimate] = j.logicalLink.collect { case l: Join =>
-    stats(if (s == 0) l.left else l.right)
+  private def side(j: BaseJoinExec, s: Int): Option[Estimate] = logical(j, s).map(stats(_))
+
+  private def logical(j: BaseJoinExec, s: Int): Option[LogicalPlan] = j.logicalLink.collect { case l: Join =>
+    if (s == 0) l.left else l.right
   }
+
+  /** Expected bytes of a side in memory, else what Spark takes for its size. */
+  private def bytes(j: BaseJoinExec, s: Int): Double = {
+    val plan = logical(j, s)
+    plan.flatMap(stats(_).bytes).orElse(plan.map(sizeInBytes)).getOrElse(Double.MaxValue)
+  }
+
+  private def sizeInBytes(p: LogicalPlan): Double = p.stats.sizeInBytes.toDouble
 }

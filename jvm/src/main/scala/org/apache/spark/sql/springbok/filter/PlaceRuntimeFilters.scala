@@ -195,13 +195,16 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       probeKey <- FilterKey.of(joinKey).toRight(Reason.keyType(buildKey.dataType.sql))
       _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(joinKey)))
       sourceKey <- BuildSides.sourceKey(exchange, from, i).toRight(Reason.noSummary)
-      reached = targets.of(j.children(1 - d.source), probeKey, targets.own(j, 1 - d.source))
-      _ <- Either.cond(reached.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
+      all = targets.of(j.children(1 - d.source), probeKey, targets.own(j, 1 - d.source))
+      _ <- Either.cond(all.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
+      broadcast = j.isInstanceOf[BroadcastHashJoinExec]
+      reached = all.filterNot(t => SparkFilters.cover(t.at, t.key, buildKey, broadcast))
+      _ <- Either.cond(reached.nonEmpty, (), Reason.sparkFilters)
       estimate = estimates.kept(j, d, i)
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
       _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
       // The stage of a broadcast join starts when its build side is there.
-      local = if (j.isInstanceOf[BroadcastHashJoinExec]) reached.filter(_.sameStage) else Nil
+      local = if (broadcast) reached.filter(_.sameStage) else Nil
       near = if (mode == "LOCAL") local else reached
       _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
       // What is there already is waited for by nobody.

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok._
 import org.apache.spark.sql.internal.SQLConf
@@ -111,7 +112,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   private def rewritten(o: Outcome): SparkPlan =
     if (o.pushed.isEmpty && o.row.isEmpty) f.child
     else {
-      val child = o.pushed.fold(f.child)(p => f.child.transformUp { case s: FileSourceScanExec => p.into(s) })
+      val child = o.pushed.fold(f.child)(_.into(f.child))
       val applied =
         AppliedRuntimeFilterExec(f.sourceKey, f.key, o.row.map(_.predicate), f.source.canonicalized, child)(
           f.info
@@ -158,8 +159,11 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
   private def push(k: KeyFacts): Option[Pushed] = for {
     a <- FilterKey.column(f.key)
-    s <- f.child.collectFirst { case s: FileSourceScanExec => s }
-    pushed <- new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
+    pushed <- f.child.collectLeaves().headOption.flatMap {
+      case s: FileSourceScanExec => new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
+      case b: BatchScanExec => ConnectorPruning.of(b, a, k, conf)
+      case _ => None
+    }
   } yield {
     record.rowGroups = pushed.rowGroups
     pushed

@@ -2,14 +2,15 @@ package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
 import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters}
 import org.apache.spark.sql.types._
 
 /**
- * A filter as a predicate on a column of a scan of files, which skips partitions, files, row groups and pages by it.
+ * A filter as a predicate on a column of a scan, which skips partitions, files, row groups and pages by it.
  *
  * @param kind
  *   `in` (every key), `ranges` (several ranges that hold all keys) or `minmax`
@@ -22,9 +23,12 @@ final private case class Pushed(
     partition: Boolean,
     rowGroups: Option[(Int, Int)]
 ) {
-  def into(s: FileSourceScanExec): FileSourceScanExec =
-    if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
-    else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
+  def into(p: SparkPlan): SparkPlan = p.transformUp {
+    case s: FileSourceScanExec =>
+      if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
+      else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
+    case b: BatchScanExec => SparkLine.withRuntimeFilter(b, predicate)
+  }
 }
 
 /**
@@ -41,11 +45,12 @@ final private class ScanPruning(
 ) {
   import ScanPruning._
   private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
-  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+  private val predicates = new KeyPredicates(column, conf)
+  import predicates._
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
   def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
-    val values = Option(k.values).map(_.toArray.toSeq).filter(_ => types("IN"))
+    val values = listed(k)
     // Looked up once a partition: the list may be long.
     if (scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name)))
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
@@ -68,26 +73,6 @@ final private class ScanPruning(
         yield ("ranges", p, s)
     else
       for ((kind, p) <- bounded(k); (low, high) <- k.range) yield (kind, p, span(low, high).toSeq)
-  }
-
-  /** Every key that the column can hold; one that it cannot is none of its values. */
-  private def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
-    val fitting = vs.flatMap(literal(_, column.dataType))
-    val predicate =
-      if (fitting.isEmpty) Literal.FalseLiteral
-      else if (fitting.size <= shortList) In(column, fitting)
-      else InSet(column, fitting.map(_.value).toSet)
-    "in" -> predicate
-  }
-
-  private def bounded(k: KeyFacts): Option[(String, Expression)] =
-    for ((low, high) <- k.range if types("MINMAX"); p <- between(low, high)) yield "minmax" -> p
-
-  /** A bound outside of the column's type bounds nothing. */
-  private def between(low: Any, high: Any): Option[Expression] = {
-    val from: Option[Expression] = literal(low, column.dataType).map(GreaterThanOrEqual(column, _))
-    val to: Option[Expression] = literal(high, column.dataType).map(LessThanOrEqual(column, _))
-    (from ++ to).reduceOption(And(_, _))
   }
 
   private def span(low: Any, high: Any): Option[Span] =
@@ -146,20 +131,11 @@ final private class ScanPruning(
 private object ScanPruning {
 
   /** A list this short is pushed even where ranges do not prune. */
-  val shortList = 16
+  val shortList: Int = KeyPredicates.shortList
 
   /** Each row group and page is compared with every range. */
   val maxRanges = 16
 
   /** A range of keys, as they are and as numbers. */
   final case class Span(low: Any, high: Any, from: Double, to: Double)
-
-  /** A key's value, as [[KeyFacts]] keeps it, as a literal of this type; None if the type cannot hold it. */
-  def literal(v: Any, t: DataType): Option[Literal] = (v, t) match {
-    case (l: Long, IntegerType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
-    case (l: Long, DateType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
-    case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
-    case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
-    case (other, _) => Some(Literal(other, t))
-  }
 }

@@ -78,6 +78,12 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
     "the scan's side prunes partitions elsewhere and must stay as it is",
     "Spark's dynamic partition pruning reads this side."
   )
+  val sparkFilters: Reason = declined.fixed(
+    "SPARK_FILTERS",
+    "Spark's own dynamic partition pruning or bloom filter removes the same rows at the scan",
+    "A second filter on the same key would remove nothing.",
+    Some("spark.sql.optimizer.dynamicPartitionPruning.enabled")
+  )
   val filterHint: Reason = declined.fixed(
     "FILTER_HINT",
     "the query's own hint NO_RUNTIME_FILTER forbids it",

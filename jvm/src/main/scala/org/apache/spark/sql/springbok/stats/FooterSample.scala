@@ -20,18 +20,21 @@ import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
  */
 private[stats] object FooterSample extends Logging {
   private val maxCached = 20000
-  private type Key = (String, Long, Long)
-  private val cache: JMap[Key, Seq[RowGroup]] = Collections.synchronizedMap(
-    new JLinkedHashMap[Key, Seq[RowGroup]](64, 0.75f, true) {
-      override def removeEldestEntry(e: JMap.Entry[Key, Seq[RowGroup]]): Boolean = size() > maxCached
+  private type Key = (String, Option[Long], Long)
+
+  /** A file's length in bytes, and what its footer says. */
+  final private case class Footer(bytes: Long, groups: Seq[RowGroup])
+  private val cache: JMap[Key, Footer] = Collections.synchronizedMap(
+    new JLinkedHashMap[Key, Footer](64, 0.75f, true) {
+      override def removeEldestEntry(e: JMap.Entry[Key, Footer]): Boolean = size() > maxCached
     }
   )
 
   /** What a sample was taken of; a refreshed index is the same object with other files. */
   final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)
   private object Listing {
-    def of(files: Seq[FileStatus], limit: Int): Listing =
-      Listing(files.size, files.map(_.getLen).sum, files.map(_.getModificationTime).sum, limit)
+    def of(files: TableFiles, limit: Int): Listing =
+      Listing(files.size, files.bytes, files.changed, limit)
   }
 
   /** Tables by their index, for as long as a query or a view holds it. */
@@ -48,29 +51,28 @@ private[stats] object FooterSample extends Logging {
       read: (FileStatus, Configuration) => Seq[RowGroup]
   ): Option[Table] = {
     val conf = SQLConf.get
-    val index =
+    val files =
       if (conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat))
-        PartitionListing.of(relation.location)
+        TableFiles.of(relation.location)
       else None
-    index match {
-      case Some(index) =>
-        val files = index.allFiles().filter(_.getLen > 0)
-        Option.when(files.nonEmpty) {
-          val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
-          Option(tables.get(index)).filter(_._1 == listing).map(_._2).getOrElse {
-            val table = sample(files, relation, conf, read)
-            // One that ran out of time goes on with the files that are left when it is asked again.
-            if (table.filesRead == math.min(files.size, listing.limit))
-              tables.put(index, listing -> table): Unit
-            table
-          }
+    files.filter(_.size > 0).map { files =>
+      val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
+      def make() = sample(files, relation, conf, read)
+      // An index of a table format is made anew for each query, and compares all its files.
+      if (!files.listed) make()
+      else
+        Option(tables.get(relation.location)).filter(_._1 == listing).map(_._2).getOrElse {
+          val table = make()
+          // One that ran out of time goes on with the files that are left when it is asked again.
+          if (table.filesRead == math.min(files.size, listing.limit))
+            tables.put(relation.location, listing -> table): Unit
+          table
         }
-      case _ => None
     }
   }
 
   private def sample(
-      files: Seq[FileStatus],
+      files: TableFiles,
       relation: HadoopFsRelation,
       conf: SQLConf,
       read: (FileStatus, Configuration) => Seq[RowGroup]
@@ -82,25 +84,31 @@ private[stats] object FooterSample extends Logging {
     val chosen = Iterator.iterate(0.0)(_ + step).map(_.toInt).takeWhile(_ < files.size).map(files(_))
     val opened = chosen
       .takeWhile(_ => System.nanoTime() < end)
-      .map(f => f -> footer(f, read(_, hadoop)))
+      .map(footer(_, hadoop, read))
       .toSeq
-    val known = opened.collect { case (f, Some(g)) => f.getLen -> g }
-    val bytes = known.map(_._1).sum.toDouble
-    val groups = known.flatMap(_._2)
-    val scale = if (known.size == files.size || bytes == 0) 1.0 else files.map(_.getLen).sum / bytes
-    Table(groups.map(_.rows).sum * scale, files.size, known.size, groups, opened.count(_._2.isEmpty))
+    val known = opened.flatten
+    val bytes = known.map(_.bytes).sum.toDouble
+    val groups = known.flatMap(_.groups)
+    val scale = if (known.size == files.size || bytes == 0) 1.0 else files.bytes / bytes
+    val rows = groups.map(_.rows).sum * scale
+    Table(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
 
-  private def footer(file: FileStatus, read: FileStatus => Seq[RowGroup]): Option[Seq[RowGroup]] = {
-    val key = (file.getPath.toString, file.getLen, file.getModificationTime)
+  private def footer(
+      file: TableFile,
+      hadoop: => Configuration,
+      read: (FileStatus, Configuration) => Seq[RowGroup]
+  ): Option[Footer] = {
+    val key = (file.path.toString, file.bytes, file.changed)
     Option(cache.get(key)).orElse {
       try {
-        val groups = read(file)
-        cache.put(key, groups)
-        Some(groups)
+        val status = file.status(hadoop)
+        val footer = Footer(status.getLen, read(status, hadoop))
+        cache.put(key, footer)
+        Some(footer)
       } catch {
         case NonFatal(e) =>
-          logDebug(s"The footer of ${file.getPath} cannot be read and is left out of the statistics.", e)
+          logDebug(s"The footer of ${file.path} cannot be read and is left out of the statistics.", e)
           None
       }
     }

@@ -17,7 +17,9 @@ import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, Pa
 object ParquetFooters {
 
   /** Smallest and largest value of a column in a row group, as numbers. */
-  final case class Range(min: Double, max: Double)
+  final case class Range(min: Double, max: Double) {
+    def width: Double = max - min
+  }
 
   /** A row group, or an ORC file: per column its range, the bytes of its values, its nulls. */
   final case class RowGroup(
@@ -40,15 +42,18 @@ object ParquetFooters {
    *   the row groups of the files that were read
    * @param unreadable
    *   files that were opened in vain
+   * @param plain
+   *   whether columns in the files have the table's names, and all their rows are the table's
    */
   final case class Table(
       rows: Double,
       files: Int,
       filesRead: Int,
       groups: Seq[RowGroup],
-      unreadable: Int = 0
+      unreadable: Int = 0,
+      plain: Boolean = true
   ) {
-    def exact: Boolean = filesRead == files
+    def exact: Boolean = filesRead == files && plain
 
     // A table with many row groups is asked for the same columns at each planning and re-planning.
     private val known = new ConcurrentHashMap[(String, String), Option[Any]]()
@@ -68,6 +73,17 @@ object ParquetFooters {
       val rows = groups.map(_.rows).sum
       val sizes = groups.flatMap(_.sizes.get(column))
       Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
+    }
+
+    /**
+     * How narrow row groups are, from 0 (each has values from the whole of the column's range) to nearly 1 (sorted); None
+     * if a row group does not say.
+     */
+    def clustering(column: String): Option[Double] = once("clustering", column) {
+      range(column).filter(_.width > 0).map { whole =>
+        val each = groups.flatMap(_.ranges.get(column)).map(_.width)
+        1 - each.sum / each.size / whole.width
+      }
     }
 
     /** The range over all row groups with a value, None if one of them lacks it. */

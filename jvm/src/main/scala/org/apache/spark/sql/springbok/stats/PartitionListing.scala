@@ -6,10 +6,13 @@ import java.util.{Collections, Map => JMap, WeakHashMap}
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
+import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.types.StructType
 
 /**
  * The files and partitions of a table, also of one whose partitions the catalog keeps and that Spark lists only when the
@@ -69,16 +72,47 @@ private[springbok] object PartitionListing extends Logging {
   def columns(relation: HadoopFsRelation): Map[String, PartitionColumn] =
     if (relation.partitionSchema.isEmpty) Map.empty
     else
-      of(relation.location).fold(Map.empty[String, PartitionColumn]) { index =>
-        val spec = index.partitionSpec()
-        Option(columns.get(index)).filter(_._1 eq spec).map(_._2).getOrElse {
-          val found = spec.partitionColumns.zipWithIndex.flatMap { case (field, i) =>
-            column(spec.partitions.map(_.values.get(i, field.dataType))).map(field.name -> _)
-          }.toMap
-          columns.put(index, spec -> found): Unit
-          found
-        }
+      of(relation.location).map(listedColumns).getOrElse {
+        TableFiles
+          .named(relation.location)
+          .fold(Map.empty[String, PartitionColumn])(
+            namedColumns(_, relation.partitionSchema)
+          )
       }
+
+  private def listedColumns(index: PartitioningAwareFileIndex): Map[String, PartitionColumn] = {
+    val spec = index.partitionSpec()
+    Option(columns.get(index)).filter(_._1 eq spec).map(_._2).getOrElse {
+      val found = spec.partitionColumns.zipWithIndex.flatMap { case (field, i) =>
+        column(spec.partitions.map(_.values.get(i, field.dataType))).map(field.name -> _)
+      }.toMap
+      columns.put(index, spec -> found): Unit
+      found
+    }
+  }
+
+  /** From the paths of files, each partition counted once; paths that do not name every column say nothing. */
+  private def namedColumns(files: TableFiles, schema: StructType): Map[String, PartitionColumn] = {
+    val zone = SQLConf.get.sessionLocalTimeZone
+    val folders = (0 until files.size).iterator.map(files(_).path.getParent.toString).toSet
+    val parts = folders.toSeq.map(
+      _.split('/').iterator
+        .filter(_.contains('='))
+        .map { part =>
+          val (name, value) = part.splitAt(part.indexOf('='))
+          ExternalCatalogUtils.unescapePathName(name) -> ExternalCatalogUtils.unescapePathName(value.drop(1))
+        }
+        .toMap
+    )
+    schema.flatMap { field =>
+      val texts = parts.map(_.get(field.name))
+      val values = texts.flatten.map {
+        case ExternalCatalogUtils.DEFAULT_PARTITION_NAME => null
+        case text => Cast(Literal(text), field.dataType, Some(zone), EvalMode.TRY).eval()
+      }
+      if (texts.forall(_.isDefined)) column(values).map(field.name -> _) else None
+    }.toMap
+  }
 
   private def column(values: Seq[Any]): Option[PartitionColumn] = Option.when(values.nonEmpty) {
     val present = values.filter(_ != null)

@@ -1,0 +1,51 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.types._
+
+/** The keys of a build side as predicates on a column of the probe side, which every key satisfies. */
+final private class KeyPredicates(column: Attribute, conf: SQLConf) {
+  import KeyPredicates._
+  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+
+  /** All keys, where they are listed and lists are allowed. */
+  def listed(k: KeyFacts): Option[Seq[Any]] =
+    Option(k.values).map(_.toArray.toSeq).filter(_ => types("IN"))
+
+  /** Every key that the column can hold; one that it cannot is none of its values. */
+  def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
+    val fitting = vs.flatMap(literal(_, column.dataType))
+    val predicate =
+      if (fitting.isEmpty) Literal.FalseLiteral
+      else if (fitting.size <= shortList) In(column, fitting)
+      else InSet(column, fitting.map(_.value).toSet)
+    "in" -> predicate
+  }
+
+  def bounded(k: KeyFacts): Option[(String, Expression)] =
+    for ((low, high) <- k.range if types("MINMAX"); p <- between(low, high)) yield "minmax" -> p
+
+  /** A bound outside of the column's type bounds nothing. */
+  def between(low: Any, high: Any): Option[Expression] = {
+    val from: Option[Expression] = literal(low, column.dataType).map(GreaterThanOrEqual(column, _))
+    val to: Option[Expression] = literal(high, column.dataType).map(LessThanOrEqual(column, _))
+    (from ++ to).reduceOption(And(_, _))
+  }
+}
+
+private object KeyPredicates {
+
+  /** A list this short is pushed even where ranges do not prune. */
+  val shortList = 16
+
+  /** A key's value, as [[KeyFacts]] keeps it, as a literal of this type; None if the type cannot hold it. */
+  def literal(v: Any, t: DataType): Option[Literal] = (v, t) match {
+    case (l: Long, IntegerType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, DateType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
+    case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
+    case (other, _) => Some(Literal(other, t))
+  }
+}

@@ -1,0 +1,101 @@
+package org.apache.spark.sql.springbok.stats
+
+import java.lang.ref.WeakReference
+import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap}
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.execution.datasources.FileIndex
+
+/**
+ * A file of a table.
+ *
+ * @param bytes
+ *   its length, None where the table's index names files only
+ */
+final private[stats] case class TableFile(path: Path, bytes: Option[Long], changed: Long) {
+  def status(hadoop: Configuration): FileStatus = bytes match {
+    case Some(n) => new FileStatus(n, false, 1, n, changed, path)
+    case None => path.getFileSystem(hadoop).getFileStatus(path)
+  }
+}
+
+/**
+ * The files of a table, made when they are asked for: there may be many.
+ *
+ * @param bytes
+ *   of all of them
+ * @param changed
+ *   sum of their times of modification
+ * @param listed
+ *   whether they were found by listing folders: the names of files in a log may lead to columns of other names
+ */
+final private[stats] class TableFiles(
+    val size: Int,
+    val bytes: Long,
+    val changed: Long,
+    val listed: Boolean,
+    file: Int => TableFile
+) {
+  def apply(i: Int): TableFile = file(i)
+}
+
+private[stats] object TableFiles extends Logging {
+  def of(index: FileIndex): Option[TableFiles] = PartitionListing
+    .of(index)
+    .map { p =>
+      val found = p.allFiles().filter(_.getLen > 0).toIndexedSeq
+      val (bytes, changed) = (found.iterator.map(_.getLen).sum, found.iterator.map(_.getModificationTime).sum)
+      new TableFiles(
+        found.size,
+        bytes,
+        changed,
+        listed = true,
+        i => TableFile(found(i).getPath, Some(found(i).getLen), found(i).getModificationTime)
+      )
+    }
+    .orElse(named(index))
+
+  /** As many queries as are planned at the same time, and more. */
+  private val most = 256
+
+  // By identity: a log's index compares all its files.
+  private val seen: JMap[Int, (WeakReference[FileIndex], Option[TableFiles])] =
+    Collections.synchronizedMap(
+      new JLinkedHashMap[Int, (WeakReference[FileIndex], Option[TableFiles])](64, 0.75f, true) {
+        override def removeEldestEntry(
+            e: JMap.Entry[Int, (WeakReference[FileIndex], Option[TableFiles])]
+        ): Boolean = size() > most
+      }
+    )
+
+  /** The files that an index of a table format, such as Delta's, names for this query. */
+  private[stats] def named(index: FileIndex): Option[TableFiles] = {
+    val id = System.identityHashCode(index)
+    Option(seen.get(id)).filter(_._1.get() eq index).map(_._2).getOrElse {
+      val found =
+        try {
+          // As `DataFrame.inputFiles` reads them.
+          val names = index.inputFiles
+          Some(
+            new TableFiles(
+              names.length,
+              index.sizeInBytes,
+              0,
+              listed = false,
+              i => TableFile(new Path(names(i)), None, 0)
+            )
+          )
+        } catch {
+          case NonFatal(e) =>
+            logDebug(s"${index.getClass.getName} names no files: no statistics of its table.", e)
+            None
+        }
+      seen.put(id, new WeakReference(index) -> found): Unit
+      found
+    }
+  }
+}
