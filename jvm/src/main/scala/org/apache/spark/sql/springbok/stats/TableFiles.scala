@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.execution.datasources.FileIndex
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileIndex, PartitioningAwareFileIndex}
 
 /**
  * A file of a table.
@@ -73,29 +73,27 @@ private[stats] object TableFiles extends Logging {
     )
 
   /** The files that an index of a table format, such as Delta's, names for this query. */
-  private[stats] def named(index: FileIndex): Option[TableFiles] = {
-    val id = System.identityHashCode(index)
-    Option(seen.get(id)).filter(_._1.get() eq index).map(_._2).getOrElse {
-      val found =
-        try {
-          // As `DataFrame.inputFiles` reads them.
-          val names = index.inputFiles
-          Some(
-            new TableFiles(
-              names.length,
-              index.sizeInBytes,
-              0,
-              listed = false,
-              i => TableFile(new Path(names(i)), None, 0)
-            )
-          )
-        } catch {
-          case NonFatal(e) =>
-            logDebug(s"${index.getClass.getName} names no files: no statistics of its table.", e)
-            None
-        }
-      seen.put(id, new WeakReference(index) -> found): Unit
-      found
-    }
+  private[stats] def named(index: FileIndex): Option[TableFiles] = index match {
+    // Whether these are listed is decided elsewhere.
+    case _: CatalogFileIndex | _: PartitioningAwareFileIndex => None
+    case _ =>
+      val id = System.identityHashCode(index)
+      Option(seen.get(id)).filter(_._1.get() eq index).map(_._2).getOrElse {
+        val found = names(index)
+        seen.put(id, new WeakReference(index) -> found): Unit
+        found
+      }
   }
+
+  /** As `DataFrame.inputFiles` reads them. */
+  private def names(index: FileIndex): Option[TableFiles] =
+    try {
+      val names = index.inputFiles
+      val file = (i: Int) => TableFile(new Path(names(i)), None, 0)
+      Some(new TableFiles(names.length, index.sizeInBytes, 0, listed = false, file))
+    } catch {
+      case NonFatal(e) =>
+        logDebug(s"${index.getClass.getName} names no files: no statistics of its table.", e)
+        None
+    }
 }
