@@ -38,11 +38,10 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     source = shutil.copy(HERE / "cluster" / "Fault.java", folder)
     subprocess.run([bin_folder / "javac", "-cp", f"{jars}/*", "-d", folder / "classes", source], check=True)
     subprocess.run([bin_folder / "jar", "cf", folder / "fault.jar", "-C", folder / "classes", "."], check=True)
-    script = HERE / "cluster" / "scenarios.py"
-    env = os.environ | {"SPARK_HOME": str(Path(pyspark.__file__).parent)}
+    env = os.environ | {"SPARK_HOME": str(Path(pyspark.__file__).parent), "PYTHONPATH": str(HERE)}
     # The workers' directories are made where Spark runs.
     done = subprocess.run(
-        [sys.executable, script, folder, folder / "fault.jar"],
+        [sys.executable, "-m", "cluster.scenarios", folder, folder / "fault.jar"],
         capture_output=True, text=True, cwd=folder, env=env, check=False,
     )  # fmt: skip
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

@@ -49,8 +49,9 @@ def master(tmp_path: Path) -> Iterator[str]:
 
 
 def test_executors_come_and_go_and_answers_stay(master: str, tmp_path: Path) -> None:
-    script = [sys.executable, str(HERE / "cluster" / "standalone.py"), str(tmp_path), master]
-    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, check=False)
+    script = [sys.executable, "-m", "cluster.standalone", str(tmp_path), master]
+    env = os.environ | {"PYTHONPATH": str(HERE)}
+    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
     rounds = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(rounds) == 3, done.stderr[-9000:]
     for outcome in rounds:

@@ -1,6 +1,6 @@
 """Faults on a cluster of two executors: for each a line of JSON, what happened and whether the answer is right.
 
-Run by tests/test_faults.py: `python scenarios.py FOLDER JAR`, with the jar of Fault.java.
+Run by tests/test_faults.py: `python -m cluster.scenarios FOLDER JAR` in tests, with the jar of Fault.java.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import springbok
+from cluster import data
 from pyspark.sql import SparkSession
 
 FOLDER, JAR = Path(sys.argv[1]), sys.argv[2]
@@ -42,8 +43,7 @@ def session() -> SparkSession:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    spark.range(0, 60000, 1, 4).selectExpr("id AS v", "id % 1000 AS k").write.parquet(str(FOLDER / "fact"))
-    spark.range(1000).selectExpr("id AS k", "id % 50 AS g").write.parquet(str(FOLDER / "mid"))
+    data.write(spark, FOLDER)
     prepare(spark)
     return spark
 
@@ -66,10 +66,6 @@ def query(build: str, probe: str, strategy: str = "MERGE", group: int = 7) -> st
         JOIN (SELECT k FROM mid WHERE g = {group} AND fault(k, '{action(build)}')) m ON f.k = m.k GROUP BY f.k"""
 
 
-def expected(group: int = 7) -> list[tuple[int, int, int]]:
-    return [(k, 60, 60 * k + 1000 * 60 * 59 // 2) for k in range(1000) if k % 50 == group]
-
-
 def answer(spark: SparkSession, sql: str) -> tuple[list[tuple[Any, ...]], list[Any]]:
     df = spark.sql(sql)
     rows = sorted(tuple(r) for r in df.collect())
@@ -80,7 +76,7 @@ def fault(spark: SparkSession, build: str, probe: str, strategy: str) -> dict[st
     before = next(markers)
     rows, filters = answer(spark, query(build, probe, strategy))
     met = sum((FOLDER / f"marker{i}").exists() for i in range(before, next(markers)))
-    return {"right": rows == expected(), "filters": filters, "met": met}
+    return {"right": rows == data.expected(), "filters": filters, "met": met}
 
 
 def cancelled(spark: SparkSession) -> dict[str, Any]:
@@ -100,7 +96,7 @@ def cancelled(spark: SparkSession) -> dict[str, Any]:
     spark.sparkContext.cancelAllJobs()
     thread.join()
     rows, filters = answer(spark, query("none", "none"))
-    return {"right": rows == expected(), "filters": filters, "met": len(failed)}
+    return {"right": rows == data.expected(), "filters": filters, "met": len(failed)}
 
 
 def together(spark: SparkSession) -> dict[str, Any]:
@@ -114,7 +110,7 @@ def together(spark: SparkSession) -> dict[str, Any]:
     def run(s: SparkSession, group: int) -> None:
         for _ in range(3):
             rows, filters = answer(s, query("none", "none", "MERGE", group))
-            if rows != expected(group):
+            if rows != data.expected(group):
                 wrong.append(rows)
             used[id(s)] += filters.count("used")
 

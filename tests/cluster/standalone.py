@@ -1,6 +1,6 @@
 """Spark's own master and two workers on loopback, executors that come and go: one line of JSON a round.
 
-Run by tests/test_standalone.py: `python standalone.py FOLDER MASTER`.
+Run by tests/test_standalone.py: `python -m cluster.standalone FOLDER MASTER` in tests.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import springbok
+from cluster import data
 from pyspark.sql import SparkSession
 
 FOLDER, MASTER = Path(sys.argv[1]), sys.argv[2]
@@ -41,8 +42,7 @@ def session() -> SparkSession:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    spark.range(0, 60000, 1, 4).selectExpr("id AS v", "id % 1000 AS k").write.parquet(str(FOLDER / "fact"))
-    spark.range(1000).selectExpr("id AS k", "id % 50 AS g").write.parquet(str(FOLDER / "mid"))
+    data.write(spark, FOLDER)
     spark.sql("SELECT id AS g, if(id = 7, 'seven', 'other') AS name FROM range(50)").write.parquet(str(FOLDER / "top"))
     for name in ("fact", "mid", "top"):
         spark.read.parquet(str(FOLDER / name)).createOrReplaceTempView(name)
@@ -66,7 +66,7 @@ def main() -> None:
         report = springbok.report(df)
         outcome = {
             "strategy": strategy,
-            "right": rows == [(k, 60, 60 * k + 1000 * 60 * 59 // 2) for k in range(1000) if k % 50 == 7],
+            "right": rows == data.expected(),
             "idle": idle,
             "at work": executors(spark),
             "planned for": report.resources.executors,

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.execution.springbok
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection}
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.joins._
@@ -78,6 +79,20 @@ object BroadcastKeys {
     stage.broadcast.executeBroadcast[Any]().value match {
       case relation: HashedRelation => relation.keyIsUnique
       case _ => false
+    }
+
+  /** The range of a key of rows that are broadcast as they are, for a join without equality. */
+  def range(stage: BroadcastQueryStageExec, key: BuildKey, conf: SQLConf): Either[Reason, KeyFacts] =
+    stage.broadcast.executeBroadcast[Any]().value match {
+      case rows: Array[InternalRow] =>
+        val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
+        if (rows.length > limit) Left(Reason.tooManyKeys(rows.length, limit))
+        else {
+          val out = new KeyFacts(key.dataType, 0, 0, rows.length)
+          rows.foreach(out.addAny(key.expression, _))
+          Right(out)
+        }
+      case _ => Left(Reason.noSummary)
     }
 
   /**

@@ -78,16 +78,12 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
     if (plan.keys.isEmpty) child.execute()
     else {
       val (s, keys) = (summary, bound)
-      val longs = keys.map(k => KeyType.isLong(k.dataType))
       child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
         val facts = s.begin(partition)
         rows.map { row =>
           var i = 0
           while (i < keys.size) {
-            val v = keys(i).eval(row)
-            if (v != null) {
-              if (longs(i)) facts(i).addLong(v.asInstanceOf[Number].longValue) else facts(i).add(v)
-            }
+            facts(i).addAny(keys(i), row)
             facts(i).rows += 1
             i += 1
           }

@@ -38,6 +38,9 @@ object FilterCost {
   def test(bloomBytes: Long): Double =
     if (bloomBytes <= (256L << 10)) 6 else if (bloomBytes <= (2L << 20)) 10 else 20
 
+  /** Comparing one value with a bound. */
+  val compare = 2.0
+
   /** Whether testing pays: what the rejected rows save against what all rows pay, with a margin for the estimate. */
   def pays(kept: Double, savedNs: Double, testNs: Double): Boolean = (1 - kept) * savedNs > testNs * 1.25
 }

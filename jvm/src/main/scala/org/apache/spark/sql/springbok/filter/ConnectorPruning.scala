@@ -3,8 +3,10 @@ package org.apache.spark.sql.springbok.filter
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Literal, V2ExpressionUtils}
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.springbok.SourceKey
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.types.DataType
 
 /**
  * What a connector's scan can leave out by the keys of a build side. Such a scan names the columns that it filters by when
@@ -34,4 +36,17 @@ private object ConnectorPruning {
         if predicate != Literal.FalseLiteral
       } yield Pushed(kind, predicate, partition = true, None)
     }
+
+  /** The bound of a comparison with a column of the key's type. */
+  def bound(
+      scan: BatchScanExec,
+      column: Attribute,
+      t: DataType,
+      b: SourceKey.Bound,
+      value: Any
+  ): Option[Pushed] =
+    for {
+      literal <- KeyPredicates.literal(value, t)
+      if column.dataType == t && names(scan, column)
+    } yield Pushed(b.kind, b.predicate(column, literal), partition = true, None)
 }

@@ -63,6 +63,11 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
           if (!allowed.contains(build)) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
           else ready(j, Seq(build))
         )
+      case n: BroadcastNestedLoopJoinExec =>
+        val build = if (n.buildSide == BuildLeft) 0 else 1
+        Option.when(allowed.contains(build) && FilterOn.ranges(n, Direction(build)).nonEmpty)(
+          ready(j, Seq(build))
+        )
       case _: ShuffledJoin =>
         Some(
           if (allowed.isEmpty) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
@@ -75,8 +80,7 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
   private def ready(j: BaseJoinExec, sides: Seq[Int]): Either[Reason, Direction] = {
     val exchanged = sides.filter(s => BuildSides.exchange(j.children(s)).isDefined)
     // A broadcast is read from the very relation that the join probes, whatever it was made of.
-    val fixed =
-      exchanged.filter(s => j.isInstanceOf[BroadcastHashJoinExec] || KeyTrace.deterministic(j.children(s)))
+    val fixed = exchanged.filter(s => !j.isInstanceOf[ShuffledJoin] || KeyTrace.deterministic(j.children(s)))
     if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
     else if (exchanged.isEmpty) Left(Reason.noSource)
     else if (fixed.isEmpty) Left(Reason.indeterminate)
@@ -106,10 +110,36 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
     e.rows.fold(sizeInBytes(l) / e.rowBytes)(_.value)
   }
 
-  /** The effect of the filter from key `i` of the source side, None if nothing is known. */
-  def kept(j: BaseJoinExec, d: Direction, i: Int): Option[Kept] = {
-    val (buildKey, probeKey) =
-      if (d.source == 0) (j.leftKeys(i), j.rightKeys(i)) else (j.rightKeys(i), j.leftKeys(i))
+  /** The effect of a filter, None if nothing is known. */
+  def kept(j: BaseJoinExec, d: Direction, on: FilterOn): Option[Kept] =
+    on.range.fold(matched(j, d, on.build, on.probe))(within(j, d, on, _))
+
+  /**
+   * A bound is the extreme one of the values of the rows that are left, spread evenly over their column's range: of n
+   * rows the smallest is expected at 1 / (n + 1) of it.
+   */
+  private def within(j: BaseJoinExec, d: Direction, on: FilterOn, range: FilterOn.Range): Option[Kept] = {
+    def stats(s: Int, key: Expression) = side(j, s).flatMap(e => FilterKey.only(key).flatMap(e.columns.get))
+    for {
+      rows <- side(j, d.source).flatMap(_.rows)
+      b <- stats(d.source, on.build)
+      p <- stats(1 - d.source, on.probe)
+      (bMin, bMax) <- b.min.zip(b.max)
+      (pMin, pMax) <- p.min.zip(p.max)
+      if pMax > pMin
+    } yield {
+      val edge = (bMax - bMin) / (rows.value + 1)
+      val part = if (range.below) bMax - edge - pMin else pMax - bMin - edge
+      Kept(math.max(0.0, math.min(1.0, part / (pMax - pMin))), None)
+    }
+  }
+
+  private def matched(
+      j: BaseJoinExec,
+      d: Direction,
+      buildKey: Expression,
+      probeKey: Expression
+  ): Option[Kept] = {
     for (b <- side(j, d.source); p <- side(j, 1 - d.source); rows <- b.rows) yield {
       val stats = (k: Expression, e: Estimate) => FilterKey.only(k).flatMap(e.columns.get)
       val (bs, ps) = (stats(buildKey, b), stats(probeKey, p))
@@ -133,13 +163,13 @@ final private[filter] class JoinEstimates(conf: SQLConf) {
   private def column(key: Expression): Expression = FilterKey.only(key).getOrElse(key)
 
   /** Size in bytes of the bloom filter that tasks of the build side fill, for the keys it may have. */
-  def bloomBytes(j: BaseJoinExec, d: Direction, i: Int): Long = {
-    val key = if (d.source == 0) j.leftKeys(i) else j.rightKeys(i)
+  def bloomBytes(j: BaseJoinExec, d: Direction, on: FilterOn): Long = {
+    val key = on.build
     val keys = side(j, d.source).flatMap { e =>
       val ndv = FilterKey.only(key).flatMap(e.ndv)
       e.rows.map(r => ndv.fold(r.bound)(math.min(_, r.bound)))
     }
-    if (!conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")) 0L
+    if (on.range.isDefined || !conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")) 0L
     // As with Impala, 1 MiB when nothing is known.
     else
       keys.fold(math.min(1L << 20, conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)))(

@@ -3,6 +3,8 @@ package org.apache.spark.sql.springbok.filter
 import java.util.{BitSet => JBitSet, HashSet => JHashSet}
 
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
@@ -50,6 +52,12 @@ final class KeyFacts(
     widen(value, value)
     if (values == null) { if (bloom != null) bloom.put(KeyType.hash(value, dataType)) }
     else if (!values.contains(value)) list(keep(value))
+  }
+
+  /** Adds what a row has of a key, if it is not null. */
+  def addAny(key: Expression, row: InternalRow): Unit = {
+    val v = key.eval(row)
+    if (v != null) { if (long) addLong(v.asInstanceOf[Number].longValue) else add(v) }
   }
 
   def union(other: KeyFacts): KeyFacts = {

@@ -4,8 +4,6 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok._
 import org.apache.spark.sql.internal.SQLConf
@@ -69,7 +67,7 @@ final private case class PlacedAt(target: ExprId, info: FilterInfo)
 
 /** A key of a build side that filters are made of. */
 final private case class Candidate(
-    index: Int,
+    label: String,
     probeKey: Expression,
     sourceKey: SourceKey,
     at: Seq[PlacedAt],
@@ -150,22 +148,21 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
     // What arrives here shrinks the build side before it is read.
     val shrunk =
       arriving.flatMap(f => f.make.kept.filter(_ => targets.of(j.children(d.source), f.key).nonEmpty)).product
-    val (from, to) = if (d.source == 0) (j.leftKeys, j.rightKeys) else (j.rightKeys, j.leftKeys)
-    val candidates = from.indices.flatMap { i =>
-      candidate(j, record, d, i, from, to(i), exchange, shrunk) match {
+    val candidates = FilterOn.of(j, d).flatMap { on =>
+      candidate(j, record, d, on, exchange, shrunk) match {
         case Right(c) => Some(c)
         case Left(why) =>
-          decline(record, i, d, j, why)
+          decline(record, on.index, on.build, why)
           None
       }
     }
     if (candidates.isEmpty) (built, Nil)
     else {
       val labels =
-        candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${FilterKey.label(from(c.index))}"))
+        candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${c.label}"))
       val summary = SummaryPlan(
         labels,
-        candidates.collect { case Candidate(_, _, SourceKey.Shuffle(key), _, _, bloom) => key -> bloom },
+        BuildSides.summarizedKeys(exchange, candidates.map(c => c.sourceKey -> c.bloomBytes)),
         conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
         conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
       )
@@ -182,25 +179,23 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       j: BaseJoinExec,
       record: JoinRecord,
       d: Direction,
-      i: Int,
-      from: Seq[Expression],
-      joinKey: Expression,
+      on: FilterOn,
       exchange: SparkPlan,
       shrunk: Double
   ): Either[Reason, Candidate] = {
-    val buildKey = from(i)
+    val buildKey = on.build
     val wanted = FilterHint.wants(j, 1 - d.source)
     for {
       _ <- Either.cond(!FilterHint.forbids(j, 1 - d.source), (), Reason.filterHint)
-      probeKey <- FilterKey.of(joinKey).toRight(Reason.keyType(buildKey.dataType.sql))
-      _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(joinKey)))
-      sourceKey <- BuildSides.sourceKey(exchange, from, i).toRight(Reason.noSummary)
+      probeKey <- FilterKey.of(on.probe).toRight(Reason.keyType(buildKey.dataType.sql))
+      _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(on.probe)))
+      sourceKey <- BuildSides.sourceKey(exchange, j, d, on).toRight(Reason.noSummary)
       all = targets.of(j.children(1 - d.source), probeKey, targets.own(j, 1 - d.source))
       _ <- Either.cond(all.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
-      broadcast = j.isInstanceOf[BroadcastHashJoinExec]
+      broadcast = !j.isInstanceOf[ShuffledJoin]
       reached = all.filterNot(t => SparkFilters.cover(t.at, t.key, buildKey, broadcast))
       _ <- Either.cond(reached.nonEmpty, (), Reason.sparkFilters)
-      estimate = estimates.kept(j, d, i)
+      estimate = estimates.kept(j, d, on)
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
       _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
       // The stage of a broadcast join starts when its build side is there.
@@ -224,8 +219,8 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       filters += allowed.size
       nodes += size
       val at = allowed.map { t =>
-        val f = record.query.filter(record.id, i, Some(t.column.exprId)) {
-          new FilterRecord(record.id, i, FilterKey.label(buildKey), Some(t.table), Some(t.label))
+        val f = record.query.filter(record.id, on.index, Some(t.column.exprId)) {
+          new FilterRecord(record.id, on.index, FilterKey.label(buildKey), Some(t.table), Some(t.label))
         }
         record.query.number(f)
         f.expectedKept = kept
@@ -234,18 +229,18 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
           FilterInfo(record.query, f, estimate.flatMap(_.domain), t.savedNs, minRejection, wanted)
         )
       }
-      Candidate(i, probeKey, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, i))
+      val label = FilterKey.label(buildKey)
+      Candidate(label, probeKey, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, on))
     }
   }
 
   /** No side is a source: the right side's keys stand for the join's. */
   private def declineAll(record: JoinRecord, j: BaseJoinExec, why: Reason): Unit =
-    j.leftKeys.indices.foreach(i => decline(record, i, Direction(1), j, why))
+    FilterOn.of(j, Direction(1)).foreach(on => decline(record, on.index, on.build, why))
 
-  private def decline(record: JoinRecord, i: Int, d: Direction, j: BaseJoinExec, why: Reason): Unit = {
+  private def decline(record: JoinRecord, i: Int, key: Expression, why: Reason): Unit = {
     val placed = record.query.filters.filter(f => f.join == record.id && f.key == i && f.number.isDefined)
     if (placed.isEmpty) {
-      val key = (if (d.source == 0) j.leftKeys else j.rightKeys) (i)
       val f = record.query.filter(record.id, i, None)(
         new FilterRecord(record.id, i, FilterKey.label(key), None, None)
       )
@@ -255,59 +250,5 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
       // One that was placed before this re-planning is at work in a stage that has started, or is not wanted any more.
       placed.filter(f => f.status == "placed" && f.outcome == Reason.placed).foreach(_.outcome = why)
     }
-  }
-}
-
-/** Which child of a join is the source of its filters. */
-final private[filter] case class Direction(source: Int)
-
-/** The build sides of joins, as exchanges that finish before the scans that wait for them. */
-private[filter] object BuildSides {
-
-  /** The exchange, or its stage, that a join's child comes straight out of: only a sort may stand between. */
-  def exchange(child: SparkPlan): Option[SparkPlan] = child match {
-    case s: SortExec if !s.global => exchange(s.child)
-    case e: ShuffleExchangeExec => Some(e)
-    case e: BroadcastExchangeExec => Some(e)
-    case q: ExchangeQueryStageExec => Some(q)
-    case _ => None
-  }
-
-  /** The build side with the summary under its exchange; a stage that runs already is left as it is. */
-  def summarized(child: SparkPlan, summary: SummaryPlan): SparkPlan = child match {
-    case s: SortExec => s.withNewChildren(Seq(summarized(s.child, summary)))
-    case e: Exchange =>
-      val node = SummarizeKeysExec(summary, e.child)
-      node.copyTagsFrom(e.child)
-      e.withNewChildren(Seq(node))
-    case other => other
-  }
-
-  /** How a key is read from the exchange; None where a stage was started without a summary of it. */
-  def sourceKey(exchange: SparkPlan, keys: Seq[Expression], i: Int): Option[SourceKey] = {
-    def shuffle: Option[SourceKey.Shuffle] = FilterKey
-      .of(keys(i))
-      // The exchange and the join compute it for each of its rows as well.
-      .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
-      .map(k => SourceKey.Shuffle(BuildKey.of(k, exchange.output)))
-    exchange match {
-      case _: BroadcastExchangeExec | _: BroadcastQueryStageExec =>
-        Some(SourceKey.Broadcast(i, keys.map(_.dataType)))
-      case s: ShuffleQueryStageExec =>
-        shuffle.filter(k => ResolveRuntimeFilters.summaryOf(s).exists(_.indexOf(k.key).isDefined))
-      case _ => shuffle
-    }
-  }
-
-  /** Whether the stage of this exchange is done. */
-  def finished(exchange: SparkPlan): Boolean = exchange match {
-    case q: QueryStageExec => q.isMaterialized
-    case _ => false
-  }
-
-  /** Operators that an edge to this exchange adds to the plan; a stage counts as one. */
-  def nodes(p: SparkPlan): Int = p match {
-    case _: QueryStageExec => 1
-    case _ => 1 + p.children.map(nodes).sum
   }
 }

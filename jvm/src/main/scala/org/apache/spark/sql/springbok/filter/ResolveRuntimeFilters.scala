@@ -98,8 +98,15 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     case Right(k) =>
       record.buildRows = Some(k.rows)
       record.buildKeys = distinct(k).map(_.round)
-      val pushed = push(k)
-      val row = rowLevel(k)
+      val (pushed, row) = f.sourceKey match {
+        case b: SourceKey.Bound => bounded(b, k)
+        case _ =>
+          val pushed = push {
+            case (s: FileSourceScanExec, a) => new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
+            case (c: BatchScanExec, a) => ConnectorPruning.of(c, a, k, conf)
+          }
+          (pushed, rowLevel(k))
+      }
       record.kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
       if (record.kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff))
       else {
@@ -132,14 +139,20 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     case _ if broadcast.isDefined =>
       // Reading the keys takes a while, and their number may say it all.
       for (keys <- broadcast.get; _ <- keys.distinct.flatMap(useless).toLeft(())) yield keys.facts
-    case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized =>
-      val summary = ResolveRuntimeFilters.summaryOf(s)
-      val found = summary.flatMap(n => n.indexOf(key).map(n.summary -> _))
-      found.toRight(Reason.noSummary).flatMap { case (sum, i) =>
-        val partitions = s.shuffle.numMappers
-        Either.cond(sum.partitions == partitions, sum.key(i), Reason.incomplete(sum.partitions, partitions))
-      }
+    case (SourceKey.Bound(key, _, _), b: BroadcastQueryStageExec) if b.isMaterialized =>
+      BroadcastKeys.range(b, key, conf)
+    case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized => summarized(key, s)
+    case (SourceKey.Bound(key, _, _), s: ShuffleQueryStageExec) if s.isMaterialized => summarized(key, s)
     case _ => Left(Reason.noSummary)
+  }
+
+  private def summarized(key: BuildKey, s: ShuffleQueryStageExec): Either[Reason, KeyFacts] = {
+    val summary = ResolveRuntimeFilters.summaryOf(s)
+    val found = summary.flatMap(n => n.indexOf(key).map(n.summary -> _))
+    found.toRight(Reason.noSummary).flatMap { case (sum, i) =>
+      val partitions = s.shuffle.numMappers
+      Either.cond(sum.partitions == partitions, sum.key(i), Reason.incomplete(sum.partitions, partitions))
+    }
   }
 
   private def useless(keys: Long): Option[Reason] =
@@ -157,17 +170,38 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     k.distinct.orElse(broadcast.flatMap(_.toOption).map(_.rows.toDouble))
 
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
-  private def push(k: KeyFacts): Option[Pushed] = for {
+  private def push(how: PartialFunction[(SparkPlan, Attribute), Option[Pushed]]): Option[Pushed] = for {
     a <- FilterKey.column(f.key)
-    pushed <- f.child.collectLeaves().headOption.flatMap {
-      case s: FileSourceScanExec => new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
-      case b: BatchScanExec => ConnectorPruning.of(b, a, k, conf)
-      case _ => None
-    }
+    scan <- f.child.collectLeaves().headOption
+    pushed <- how.applyOrElse((scan, a), (_: (SparkPlan, Attribute)) => None)
   } yield {
     record.rowGroups = pushed.rowGroups
     pushed
   }
+
+  /** The bound of a comparison: to the scan and, as it costs next to nothing, row by row. */
+  private def bounded(b: SourceKey.Bound, k: KeyFacts): (Option[Pushed], Either[Reason, RowTest]) =
+    k.range.map { case (low, high) => if (b.below) high else low } match {
+      case None => (None, Right(RowTest("false", Literal.FalseLiteral)))
+      case Some(bound) =>
+        val predicate = KeyPredicates.literal(bound, f.key.dataType).map(b.predicate(f.key, _))
+        val expected = record.kept.getOrElse(FilterCost.unknownKept)
+        val row = predicate.toRight(Reason.noSummary).flatMap { p =>
+          if (!types("MINMAX")) Left(Reason.typesOff)
+          else if (forced || FilterCost.pays(expected, saved(k), FilterCost.compare))
+            Right(RowTest(b.kind, p))
+          else Left(saves(k, expected, FilterCost.compare))
+        }
+        val pushed =
+          if (!types("MINMAX")) None
+          else
+            push {
+              case (s: FileSourceScanExec, a) =>
+                new ScanPruning(s, a, f.key.dataType, conf).bound(b, bound, forced)
+              case (c: BatchScanExec, a) => ConnectorPruning.bound(c, a, f.key.dataType, b, bound)
+            }
+        (pushed, row)
+    }
 
   // ---- row by row
 

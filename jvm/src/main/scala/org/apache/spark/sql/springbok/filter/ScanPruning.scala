@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.springbok.SourceKey
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
 import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters}
@@ -52,7 +53,7 @@ final private class ScanPruning(
   def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
     val values = listed(k)
     // Looked up once a partition: the list may be long.
-    if (scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name)))
+    if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield Pushed(kind, predicate, partition = true, None)
     else
@@ -62,6 +63,19 @@ final private class ScanPruning(
         if always || pruned.fold(spans.isEmpty && values.exists(_.size <= shortList))(_._1 > 0)
       } yield Pushed(kind, predicate, partition = false, pruned.filter(_ => counted).map(p => (p._1, p._2)))
   }
+
+  /** The bound of a comparison as a predicate on the column, if it has the key's type and the scan can skip by it. */
+  def bound(b: SourceKey.Bound, value: Any, always: Boolean): Option[Pushed] =
+    KeyPredicates.literal(value, column.dataType).filter(_ => column.dataType == keyType).flatMap { literal =>
+      val predicate = b.predicate(column, literal)
+      if (partitioned) Some(Pushed(b.kind, predicate, partition = true, None))
+      else {
+        val pruned = Estimate.number(value).flatMap(v => removed(r => b.refuses(r.min, r.max, v)))
+        Option.when(always || pruned.exists(_._1 > 0))(
+          Pushed(b.kind, predicate, partition = false, pruned.filter(_ => counted))
+        )
+      }
+    }
 
   private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[Span])] = {
     val short = values.filter(_.size <= math.min(inLimit, conf.parquetFilterPushDownInFilterThreshold))
@@ -117,15 +131,20 @@ final private class ScanPruning(
    * How many row groups hold none of the keys, of how many; None if the footers, or the keys, cannot tell: then a short
    * list may still be refused by dictionaries.
    */
-  private def prunes(spans: Seq[Span]): Option[(Int, Int)] = {
+  private def prunes(spans: Seq[Span]): Option[(Int, Int)] =
+    if (spans.isEmpty) None else removed(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
+
+  private def removed(refused: ParquetFooters.Range => Boolean): Option[(Int, Int)] = {
     // A null has no match.
     val (empty, groups) = footers.toSeq.flatMap(_.groups).partition(_.allNull(column.name))
     val ranges = groups.map(_.ranges.get(column.name))
-    Option.when(spans.nonEmpty && ranges.nonEmpty && ranges.forall(_.isDefined)) {
-      val removed = ranges.flatten.count(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
-      (removed + empty.size, ranges.size + empty.size)
+    Option.when(ranges.nonEmpty && ranges.forall(_.isDefined)) {
+      (ranges.flatten.count(refused) + empty.size, ranges.size + empty.size)
     }
   }
+
+  private def partitioned: Boolean =
+    scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
 }
 
 private object ScanPruning {
