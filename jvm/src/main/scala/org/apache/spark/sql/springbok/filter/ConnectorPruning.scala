@@ -6,7 +6,6 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.springbok.SourceKey
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.types.DataType
 
 /**
  * What a connector's scan can leave out by the keys of a build side. Such a scan names the columns that it filters by when
@@ -37,16 +36,10 @@ private object ConnectorPruning {
       } yield Pushed(kind, predicate, partition = true, None)
     }
 
-  /** The bound of a comparison with a column of the key's type. */
-  def bound(
-      scan: BatchScanExec,
-      column: Attribute,
-      t: DataType,
-      b: SourceKey.Bound,
-      value: Any
-  ): Option[Pushed] =
+  /** The bound of a comparison, if the column's type has it. */
+  def bound(scan: BatchScanExec, column: Attribute, b: SourceKey.Bound, value: Any): Option[Pushed] =
     for {
-      literal <- KeyPredicates.literal(value, t)
-      if column.dataType == t && names(scan, column)
+      literal <- KeyPredicates.literal(value, column.dataType)
+      if names(scan, column)
     } yield Pushed(b.kind, b.predicate(column, literal), partition = true, None)
 }

@@ -198,7 +198,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
             push {
               case (s: FileSourceScanExec, a) =>
                 new ScanPruning(s, a, f.key.dataType, conf).bound(b, bound, forced)
-              case (c: BatchScanExec, a) => ConnectorPruning.bound(c, a, f.key.dataType, b, bound)
+              case (c: BatchScanExec, a) => ConnectorPruning.bound(c, a, b, bound)
             }
         (pushed, row)
     }

@@ -64,9 +64,9 @@ final private class ScanPruning(
       } yield Pushed(kind, predicate, partition = false, pruned.filter(_ => counted).map(p => (p._1, p._2)))
   }
 
-  /** The bound of a comparison as a predicate on the column, if it has the key's type and the scan can skip by it. */
+  /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
   def bound(b: SourceKey.Bound, value: Any, always: Boolean): Option[Pushed] =
-    KeyPredicates.literal(value, column.dataType).filter(_ => column.dataType == keyType).flatMap { literal =>
+    KeyPredicates.literal(value, column.dataType).flatMap { literal =>
       val predicate = b.predicate(column, literal)
       if (partitioned) Some(Pushed(b.kind, predicate, partition = true, None))
       else {
