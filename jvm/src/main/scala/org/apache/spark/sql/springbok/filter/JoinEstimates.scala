@@ -25,8 +25,8 @@ import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
 final private[filter] case class Kept(kept: Double, domain: Option[Double])
 
 /** What statistics say about the filters of a join. */
-final private[filter] class JoinEstimates(conf: SQLConf) {
-  private val stats = new PlanStats
+final private[filter] class JoinEstimates(conf: SQLConf, lasting: PlanStats.Lasting) {
+  private val stats = new PlanStats(lasting = lasting)
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
 
   /**

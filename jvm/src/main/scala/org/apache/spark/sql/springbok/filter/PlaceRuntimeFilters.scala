@@ -44,7 +44,8 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan = {
     def record = joinOf(plan)
     if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty) plan
-    else Guarded("PlaceRuntimeFilters", plan, record.map(_.query))(new Placement(plan, conf).place())
+    else
+      Guarded("PlaceRuntimeFilters", plan, record.map(_.query))(new Placement(plan, record.get, conf).place())
   }
 
   private def joinOf(plan: SparkPlan): Option[JoinRecord] =
@@ -75,7 +76,7 @@ final private case class Candidate(
     bloomBytes: Long
 )
 
-final private class Placement(plan: SparkPlan, conf: SQLConf) {
+final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
   private val waiting = conf.getConf(SpringbokConf.FILTER_WAIT)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
@@ -83,7 +84,7 @@ final private class Placement(plan: SparkPlan, conf: SQLConf) {
   private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
   private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
-  private val estimates = new JoinEstimates(conf)
+  private val estimates = new JoinEstimates(conf, of.query.lasting)
   private val targets = new FilterTargets(plan, estimates)
   private var nodes = 0
   private var filters = 0

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.report.QueryRecord
+import org.apache.spark.sql.springbok.stats.PlanStats
 
 /**
  * Chooses how each join is executed, by Impala's costs, and says so in a hint that Spark's planner follows.
@@ -34,7 +35,7 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case _ =>
       val record = QueryRecord.ofQuery(plan)
       Guarded("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
-        val chooser = new JoinChooser(plan)
+        val chooser = new JoinChooser(plan, record.lasting)
         plan.transformUp {
           case j: Join if j.getTagValue(QueryRecord.tag).isEmpty => chooser.first(j, record)
         }
@@ -46,12 +47,14 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
 object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || !plan.exists(_.isInstanceOf[Join])) plan
-    else
-      Guarded("ReviseJoinStrategy", plan, QueryRecord.of(plan)) {
-        val chooser = new JoinChooser(plan)
+    else {
+      val record = QueryRecord.of(plan)
+      Guarded("ReviseJoinStrategy", plan, record) {
+        val chooser = new JoinChooser(plan, record.fold(new PlanStats.Lasting)(_.lasting))
         plan.transformUp {
           case j: Join if j.getTagValue(QueryRecord.tag).isDefined =>
             chooser.again(j, j.getTagValue(QueryRecord.tag).get)
         }
       }
+    }
 }

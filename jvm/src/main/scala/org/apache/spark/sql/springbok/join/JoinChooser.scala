@@ -20,9 +20,10 @@ import org.apache.spark.sql.springbok.report._
 import org.apache.spark.sql.springbok.stats.PlanStats
 
 /** Takes one planning's decisions; shares what it has learned of the plan between them. */
-final private[join] class JoinChooser(plan: LogicalPlan) extends JoinSelectionHelper {
+final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Lasting)
+    extends JoinSelectionHelper {
   private val conf = SQLConf.get
-  private val stats = new PlanStats
+  private val stats = new PlanStats(lasting = lasting)
   private val shared = new SharedBuildSides(plan)
   private val forced = conf.getConf(SpringbokConf.FORCED)
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)

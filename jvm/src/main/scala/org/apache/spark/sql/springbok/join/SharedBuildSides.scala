@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.join
 
+import java.util.IdentityHashMap
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.Expression
@@ -30,11 +32,23 @@ final private[join] class SharedBuildSides(plan: LogicalPlan) {
   def of(side: LogicalPlan, keys: Seq[Expression]): Int =
     broadcast(side, keys).flatMap(uses.get).getOrElse(1)
 
-  private def broadcast(side: LogicalPlan, keys: Seq[Expression]): Option[Broadcast] = {
-    // A stage that has started stands for the plan that it was made of.
-    val whole = side.transformUp { case s: LogicalQueryStage => s.logicalPlan }
-    Option.when(!whole.exists(_.isInstanceOf[Join]))(
-      whole.canonicalized -> keys.map(QueryPlan.normalizeExpressions(_, side.output))
-    )
+  private val rows = new IdentityHashMap[LogicalPlan, Option[LogicalPlan]]()
+
+  private def broadcast(side: LogicalPlan, keys: Seq[Expression]): Option[Broadcast] =
+    rows
+      .computeIfAbsent(
+        side,
+        p =>
+          Option.when(!joins(p)) {
+            // A stage that has started stands for the plan that it was made of.
+            p.transformUp { case s: LogicalQueryStage => s.logicalPlan }.canonicalized
+          }
+      )
+      .map(_ -> keys.map(QueryPlan.normalizeExpressions(_, side.output)))
+
+  private def joins(p: LogicalPlan): Boolean = p.exists {
+    case _: Join => true
+    case s: LogicalQueryStage => joins(s.logicalPlan)
+    case _ => false
   }
 }

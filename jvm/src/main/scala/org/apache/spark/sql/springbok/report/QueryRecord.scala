@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
+import org.apache.spark.sql.springbok.stats.PlanStats
 
 /**
  * What was decided about a join.
@@ -149,6 +150,11 @@ final class QueryRecord {
   private val orderRecords = mutable.ArrayBuffer.empty[JoinOrderRecord]
   private val conjunctRecords = mutable.ArrayBuffer.empty[ConjunctRecord]
   private val failureTexts = mutable.LinkedHashSet.empty[(String, String)]
+
+  private val estimates = new PlanStats.Lasting
+
+  /** Estimates that all plannings of the query share. */
+  def lasting: PlanStats.Lasting = root.estimates
 
   private def root: QueryRecord = parent.fold(this)(_.root)
 

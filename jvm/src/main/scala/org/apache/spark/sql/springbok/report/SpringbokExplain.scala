@@ -4,7 +4,11 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
+import org.apache.spark.sql.execution.adaptive.{
+  AdaptiveSparkPlanExec,
+  AdaptiveSparkPlanHelper,
+  QueryStageExec
+}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.SparkLine
 import org.apache.spark.sql.springbok.cost.Strategy
@@ -23,7 +27,15 @@ class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHe
       catch { case e @ (NonFatal(_) | _: LinkageError) => s"no information: ${e.getClass.getName}" }
     }
 
-  private def lines(plan: SparkPlan): String = {
+  private def lines(plan: SparkPlan): String = plan match {
+    // Spark describes the plan for its listeners after each stage; what is decided then is shown when all is.
+    case a: AdaptiveSparkPlanExec
+        if !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec]) =>
+      ""
+    case _ => decisions(plan)
+  }
+
+  private def decisions(plan: SparkPlan): String = {
     val record = collectWithSubqueries(plan) { case j: BaseJoinExec => j }.iterator
       .flatMap(_.logicalLink.flatMap(_.getTagValue(QueryRecord.tag)))
       .nextOption()

@@ -21,19 +21,27 @@ import org.apache.spark.sql.types._
  *
  * @param runtime
  *   whether finished stages count; without them the estimates are those of the first planning
+ * @param lasting
+ *   what stays true in all plannings of a query
  */
-final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
+final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new PlanStats.Lasting)
+    extends PredicateHelper {
   private val known = new IdentityHashMap[LogicalPlan, Estimate]()
   private val relations = new RelationStats
 
   def apply(plan: LogicalPlan): Estimate = {
-    val before = known.get(plan)
-    if (before != null) before
-    else {
+    val before = Option(known.get(plan)).orElse(lasting.get(plan))
+    before.getOrElse {
       val e = compute(plan)
-      known.put(plan, e)
+      if (lasts(plan)) lasting.put(plan, e) else known.put(plan, e): Unit
       e
     }
+  }
+
+  /** Whether nothing that runs can change it: files, and operators on them; not stages, nor cached tables. */
+  private def lasts(plan: LogicalPlan): Boolean = plan match {
+    case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => true
+    case _ => plan.children.nonEmpty && plan.children.forall(lasting.get(_).isDefined)
   }
 
   /** Footers of a relation, read once. */
@@ -217,4 +225,16 @@ final class PlanStats(runtime: Boolean = true) extends PredicateHelper {
       .map(r => Rows(math.min(n, r.value), math.min(n, r.bound), Source.Estimated))
       .orElse(Some(Rows(n, n, Source.Estimated)))
   )
+}
+
+object PlanStats {
+
+  /** Estimates of plans without stages, by the very node: adaptive execution plans again after each stage. */
+  final class Lasting {
+    private val known = new IdentityHashMap[LogicalPlan, Estimate]()
+
+    // The stages of subqueries are planned by threads of their own.
+    def get(plan: LogicalPlan): Option[Estimate] = synchronized(Option(known.get(plan)))
+    def put(plan: LogicalPlan, e: Estimate): Unit = synchronized(known.put(plan, e)): Unit
+  }
 }
