@@ -142,6 +142,9 @@ def tables(r: random.Random) -> list[Table]:
             data.append([None if r.random() < none else value(t, v, r) for v in numbers])
         arrays = [pa.array(d, t.arrow) for d, (_, t) in zip(data, columns, strict=True)]
         storage = r.choice(STORAGES)
+        # Spark's ORC reader cannot parse the type of a collated column, whatever the query.
+        if storage == "orc" and any(t.family == "coll" for _, t in columns):
+            storage = "files"
         out.append(Table(f"t{i}", columns, storage, pa.table(arrays, names=[n for n, _ in columns])))
     return out
 
