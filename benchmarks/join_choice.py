@@ -33,6 +33,7 @@ PLANNERS = {
     # Its tables are analyzed, all columns.
     "cbo": Arm("cbo", springbok=False, settings=CBO),
 }
+LABELS = {"springbok": "Springbok", "spark": "Spark", "cbo": "Spark with CBO and ANALYZE"}
 
 
 @dataclass(frozen=True)
@@ -315,7 +316,9 @@ def table(figures: dict[str, Any]) -> list[list[str]]:
     for arm in PLANNERS:
         f = figures[arm]
         share = f"{f['within_10_percent']:.1%}"
-        rows.append([arm, str(figures["joins"]), share, f"{f['geomean']:.3f}x", f"{f['worst']:.2f}x", f["worst_join"]])
+        rows.append(
+            [LABELS[arm], str(figures["joins"]), share, f"{f['geomean']:.3f}x", f"{f['worst']:.2f}x", f["worst_join"]]
+        )
     return rows
 
 
