@@ -61,6 +61,8 @@ object SourceKey {
  *   time in ns that a removed row saves between scan and join
  * @param wanted
  *   whether the query asks for it by a hint
+ * @param pushable
+ *   whether the scan may be told of it: nothing else reads by the same one
  */
 final case class FilterInfo(
     query: QueryRecord,
@@ -68,7 +70,8 @@ final case class FilterInfo(
     domain: Option[Double],
     savedNs: Double,
     minRejection: Double,
-    wanted: Boolean = false
+    wanted: Boolean = false,
+    pushable: Boolean = true
 )
 
 /**

@@ -64,6 +64,12 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
     case _ => false
   }
 
+  /** Whether the scan here may be told of a filter. */
+  def pushable(at: SparkPlan): Boolean = at.collectLeaves().forall {
+    case b: BatchScanExec => ConnectorPruning.alone(b, plan)
+    case _ => true
+  }
+
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
     case e: Exchange if exchanges.shared(e) => Nil
     case _: BroadcastExchangeExec if prunes => Nil

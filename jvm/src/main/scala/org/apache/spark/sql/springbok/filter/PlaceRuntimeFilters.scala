@@ -227,7 +227,15 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
         f.expectedKept = kept
         PlacedAt(
           t.column.exprId,
-          FilterInfo(record.query, f, estimate.flatMap(_.domain), t.savedNs, minRejection, wanted)
+          FilterInfo(
+            record.query,
+            f,
+            estimate.flatMap(_.domain),
+            t.savedNs,
+            minRejection,
+            wanted,
+            targets.pushable(t.at)
+          )
         )
       }
       val label = FilterKey.label(buildKey)

@@ -103,7 +103,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
         case _ =>
           val pushed = push {
             case (s: FileSourceScanExec, a) => new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
-            case (c: BatchScanExec, a) => ConnectorPruning.of(c, a, k, conf)
+            case (c: BatchScanExec, a) if f.info.pushable => ConnectorPruning.of(c, a, k, conf)
           }
           (pushed, rowLevel(k))
       }
@@ -198,7 +198,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
             push {
               case (s: FileSourceScanExec, a) =>
                 new ScanPruning(s, a, f.key.dataType, conf).bound(b, bound, forced)
-              case (c: BatchScanExec, a) => ConnectorPruning.bound(c, a, b, bound)
+              case (c: BatchScanExec, a) if f.info.pushable => ConnectorPruning.bound(c, a, b, bound)
             }
         (pushed, row)
     }
