@@ -24,31 +24,37 @@ object SourceKey {
   /** A key that a [[SummarizeKeysExec]] under the exchange summarizes. */
   final case class Shuffle(key: BuildKey) extends SourceKey
 
-  /**
-   * The largest or the smallest value of a key that is compared and not equated, of a summary or of broadcast rows.
-   *
-   * @param below
-   *   whether the probe side's value has to be below a value of the build side, and so below the largest, else above
-   * @param orEqual
-   *   whether it may be equal to it
-   */
-  final case class Bound(key: BuildKey, below: Boolean, orEqual: Boolean) extends SourceKey {
-    def kind: String = if (below) "max" else "min"
+  /** The largest or the smallest value of a key that is compared and not equated, of a summary or of broadcast rows. */
+  final case class Bound(key: BuildKey, comparison: Comparison) extends SourceKey
+}
 
-    def predicate(probe: Expression, bound: Expression): Expression = (below, orEqual) match {
-      case (true, true) => LessThanOrEqual(probe, bound)
-      case (true, false) => LessThan(probe, bound)
-      case (false, true) => GreaterThanOrEqual(probe, bound)
-      case (false, false) => GreaterThan(probe, bound)
-    }
+/**
+ * `probe < build` and its kin.
+ *
+ * @param below
+ *   whether the probe side's value has to be below a value of the build side, and so below the largest, else above
+ * @param orEqual
+ *   whether it may be equal to it
+ */
+final case class Comparison(below: Boolean, orEqual: Boolean) {
+  def kind: String = if (below) "max" else "min"
 
-    /** Whether no value from `min` to `max` has a match. */
-    def refuses(min: Double, max: Double, bound: Double): Boolean = (below, orEqual) match {
-      case (true, true) => min > bound
-      case (true, false) => min >= bound
-      case (false, true) => max < bound
-      case (false, false) => max <= bound
-    }
+  /** The same with its sides exchanged. */
+  def turned: Comparison = copy(below = !below)
+
+  def predicate(probe: Expression, bound: Expression): Expression = (below, orEqual) match {
+    case (true, true) => LessThanOrEqual(probe, bound)
+    case (true, false) => LessThan(probe, bound)
+    case (false, true) => GreaterThanOrEqual(probe, bound)
+    case (false, false) => GreaterThan(probe, bound)
+  }
+
+  /** Whether no value from `min` to `max` has a match. */
+  def refuses(min: Double, max: Double, bound: Double): Boolean = (below, orEqual) match {
+    case (true, true) => min > bound
+    case (true, false) => min >= bound
+    case (false, true) => max < bound
+    case (false, false) => max <= bound
   }
 }
 

@@ -39,7 +39,7 @@ private[filter] object BuildSides {
       .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
       .map(BuildKey.of(_, exchange.output))
     val read: BuildKey => SourceKey =
-      key => on.range.fold[SourceKey](SourceKey.Shuffle(key))(r => SourceKey.Bound(key, r.below, r.orEqual))
+      key => on.range.fold[SourceKey](SourceKey.Shuffle(key))(SourceKey.Bound(key, _))
     exchange match {
       case e if isBroadcast(e) && on.range.isEmpty =>
         val keys = if (d.source == 0) j.leftKeys else j.rightKeys
@@ -64,7 +64,7 @@ private[filter] object BuildSides {
       keys
         .collect {
           case (SourceKey.Shuffle(key), bloom) => key -> bloom
-          case (SourceKey.Bound(key, _, _), bloom) => key -> bloom
+          case (SourceKey.Bound(key, _), bloom) => key -> bloom
         }
         .groupMapReduce(_._1)(_._2)(math.max(_, _))
         .toSeq

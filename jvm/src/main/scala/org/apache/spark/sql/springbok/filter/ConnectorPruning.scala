@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
-import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SourceKey}
+import org.apache.spark.sql.execution.springbok.{Comparison, RuntimeFilterExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 
@@ -60,9 +60,9 @@ private object ConnectorPruning {
     }
 
   /** The bound of a comparison, if the column's type has it. */
-  def bound(scan: BatchScanExec, column: Attribute, b: SourceKey.Bound, value: Any): Option[Pushed] =
+  def bound(scan: BatchScanExec, column: Attribute, c: Comparison, value: Any): Option[Pushed] =
     for {
       literal <- KeyPredicates.literal(value, column.dataType)
       if names(scan, column)
-    } yield Pushed(b.kind, b.predicate(column, literal), partition = true, None)
+    } yield Pushed(c.kind, c.predicate(column, literal), partition = true, None)
 }

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.springbok.Comparison
 
 /**
  * A conjunct of a join's condition that a filter may be made of: `build = probe`, or one that bounds the probe side's
@@ -16,15 +17,10 @@ final private[filter] case class FilterOn(
     index: Int,
     build: Expression,
     probe: Expression,
-    range: Option[FilterOn.Range] = None
+    range: Option[Comparison] = None
 )
 
 private[filter] object FilterOn extends PredicateHelper {
-
-  /** `probe < build` or, if not `below`, `probe > build`. */
-  final case class Range(below: Boolean, orEqual: Boolean) {
-    def turned: Range = copy(below = !below)
-  }
 
   def of(j: BaseJoinExec, d: Direction): Seq[FilterOn] = {
     val (from, to) = if (d.source == 0) (j.leftKeys, j.rightKeys) else (j.rightKeys, j.leftKeys)
@@ -38,21 +34,21 @@ private[filter] object FilterOn extends PredicateHelper {
    */
   def ranges(j: BaseJoinExec, d: Direction): Seq[FilterOn] =
     j.condition.filter(_.deterministic).toSeq.flatMap(splitConjunctivePredicates).flatMap {
-      case LessThan(a, b) => oriented(j, d, a, b, Range(below = true, orEqual = false))
-      case LessThanOrEqual(a, b) => oriented(j, d, a, b, Range(below = true, orEqual = true))
-      case GreaterThan(a, b) => oriented(j, d, a, b, Range(below = false, orEqual = false))
-      case GreaterThanOrEqual(a, b) => oriented(j, d, a, b, Range(below = false, orEqual = true))
+      case LessThan(a, b) => oriented(j, d, a, b, Comparison(below = true, orEqual = false))
+      case LessThanOrEqual(a, b) => oriented(j, d, a, b, Comparison(below = true, orEqual = true))
+      case GreaterThan(a, b) => oriented(j, d, a, b, Comparison(below = false, orEqual = false))
+      case GreaterThanOrEqual(a, b) => oriented(j, d, a, b, Comparison(below = false, orEqual = true))
       case _ => None
     }
 
-  private def oriented(j: BaseJoinExec, d: Direction, a: Expression, b: Expression, r: Range) = {
+  private def oriented(j: BaseJoinExec, d: Direction, a: Expression, b: Expression, c: Comparison) = {
     val (build, probe) = (j.children(d.source).outputSet, j.children(1 - d.source).outputSet)
     // The build side's value is computed for rows that no probe row may ever be compared with.
     def usable(p: Expression, b: Expression) =
       p.references.subsetOf(probe) && b.references.subsetOf(build) && FilterKey.admissible(p) &&
         FilterKey.admissible(b) && KeyType.supported(p.dataType) && p.dataType == b.dataType
-    if (usable(a, b)) Some(FilterOn(0, b, a, Some(r)))
-    else if (usable(b, a)) Some(FilterOn(0, a, b, Some(r.turned)))
+    if (usable(a, b)) Some(FilterOn(0, b, a, Some(c)))
+    else if (usable(b, a)) Some(FilterOn(0, a, b, Some(c.turned)))
     else None
   }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.report.{Reason, TableName}
 import org.apache.spark.sql.springbok.stats.ParquetFooters
@@ -117,7 +118,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   private def skipped(scan: SparkPlan, key: Expression): Double = {
     val part = FilterKey.column(key).fold(0.0) { a =>
       scan match {
-        case s: FileSourceScanExec if s.relation.partitionSchema.exists(_.name == a.name) => 1.0
+        case s: FileSourceScanExec if ScanPruning.byPartition(s, a, SQLConf.get) => 1.0
         case s: FileSourceScanExec =>
           ParquetFooters.read(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
         case b: BatchScanExec if ConnectorPruning.names(b, a) => 1.0

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
@@ -118,7 +119,7 @@ final private[filter] class JoinEstimates(conf: SQLConf, lasting: PlanStats.Last
    * A bound is the extreme one of the values of the rows that are left, spread evenly over their column's range: of n
    * rows the smallest is expected at 1 / (n + 1) of it.
    */
-  private def within(j: BaseJoinExec, d: Direction, on: FilterOn, range: FilterOn.Range): Option[Kept] = {
+  private def within(j: BaseJoinExec, d: Direction, on: FilterOn, c: Comparison): Option[Kept] = {
     def stats(s: Int, key: Expression) = side(j, s).flatMap(e => FilterKey.only(key).flatMap(e.columns.get))
     for {
       rows <- side(j, d.source).flatMap(_.rows)
@@ -129,7 +130,7 @@ final private[filter] class JoinEstimates(conf: SQLConf, lasting: PlanStats.Last
       if pMax > pMin
     } yield {
       val edge = (bMax - bMin) / (rows.value + 1)
-      val part = if (range.below) bMax - edge - pMin else pMax - bMin - edge
+      val part = if (c.below) bMax - edge - pMin else pMax - bMin - edge
       Kept(math.max(0.0, math.min(1.0, part / (pMax - pMin))), None)
     }
   }

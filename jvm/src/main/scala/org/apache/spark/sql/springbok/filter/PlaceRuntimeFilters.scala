@@ -219,9 +219,10 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
     } yield {
       filters += allowed.size
       nodes += size
+      val label = FilterKey.label(buildKey)
       val at = allowed.map { t =>
         val f = record.query.filter(record.id, on.index, Some(t.column.exprId)) {
-          new FilterRecord(record.id, on.index, FilterKey.label(buildKey), Some(t.table), Some(t.label))
+          new FilterRecord(record.id, on.index, label, Some(t.table), Some(t.label))
         }
         record.query.number(f)
         f.expectedKept = kept
@@ -238,7 +239,6 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
           )
         )
       }
-      val label = FilterKey.label(buildKey)
       Candidate(label, probeKey, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, on))
     }
   }

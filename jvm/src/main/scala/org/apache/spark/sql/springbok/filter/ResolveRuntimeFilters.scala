@@ -99,7 +99,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       record.buildRows = Some(k.rows)
       record.buildKeys = distinct(k).map(_.round)
       val (pushed, row) = f.sourceKey match {
-        case b: SourceKey.Bound => bounded(b, k)
+        case SourceKey.Bound(_, comparison) => bounded(comparison, k)
         case _ =>
           val pushed = push {
             case (s: FileSourceScanExec, a) => new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
@@ -139,10 +139,10 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     case _ if broadcast.isDefined =>
       // Reading the keys takes a while, and their number may say it all.
       for (keys <- broadcast.get; _ <- keys.distinct.flatMap(useless).toLeft(())) yield keys.facts
-    case (SourceKey.Bound(key, _, _), b: BroadcastQueryStageExec) if b.isMaterialized =>
+    case (SourceKey.Bound(key, _), b: BroadcastQueryStageExec) if b.isMaterialized =>
       BroadcastKeys.range(b, key, conf)
     case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized => summarized(key, s)
-    case (SourceKey.Bound(key, _, _), s: ShuffleQueryStageExec) if s.isMaterialized => summarized(key, s)
+    case (SourceKey.Bound(key, _), s: ShuffleQueryStageExec) if s.isMaterialized => summarized(key, s)
     case _ => Left(Reason.noSummary)
   }
 
@@ -180,16 +180,16 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   }
 
   /** The bound of a comparison: to the scan and, as it costs next to nothing, row by row. */
-  private def bounded(b: SourceKey.Bound, k: KeyFacts): (Option[Pushed], Either[Reason, RowTest]) =
-    k.range.map { case (low, high) => if (b.below) high else low } match {
+  private def bounded(c: Comparison, k: KeyFacts): (Option[Pushed], Either[Reason, RowTest]) =
+    k.range.map { case (low, high) => if (c.below) high else low } match {
       case None => (None, Right(RowTest("false", Literal.FalseLiteral)))
       case Some(bound) =>
-        val predicate = KeyPredicates.literal(bound, f.key.dataType).map(b.predicate(f.key, _))
+        val predicate = KeyPredicates.literal(bound, f.key.dataType).map(c.predicate(f.key, _))
         val expected = record.kept.getOrElse(FilterCost.unknownKept)
         val row = predicate.toRight(Reason.noSummary).flatMap { p =>
           if (!types("MINMAX")) Left(Reason.typesOff)
           else if (forced || FilterCost.pays(expected, saved(k), FilterCost.compare))
-            Right(RowTest(b.kind, p))
+            Right(RowTest(c.kind, p))
           else Left(saves(k, expected, FilterCost.compare))
         }
         val pushed =
@@ -197,8 +197,8 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
           else
             push {
               case (s: FileSourceScanExec, a) =>
-                new ScanPruning(s, a, f.key.dataType, conf).bound(b, bound, forced)
-              case (c: BatchScanExec, a) if f.info.pushable => ConnectorPruning.bound(c, a, b, bound)
+                new ScanPruning(s, a, f.key.dataType, conf).bound(c, bound, forced)
+              case (s: BatchScanExec, a) if f.info.pushable => ConnectorPruning.bound(s, a, c, bound)
             }
         (pushed, row)
     }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.execution.springbok.SourceKey
+import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
 import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters}
@@ -60,19 +60,19 @@ final private class ScanPruning(
       for {
         (kind, predicate, spans) <- data(k, values)
         pruned = prunes(spans)
-        if always || pruned.fold(spans.isEmpty && values.exists(_.size <= shortList))(_._1 > 0)
+        if always || pruned.fold(spans.isEmpty && values.exists(_.size <= KeyPredicates.shortList))(_._1 > 0)
       } yield Pushed(kind, predicate, partition = false, pruned.filter(_ => counted).map(p => (p._1, p._2)))
   }
 
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
-  def bound(b: SourceKey.Bound, value: Any, always: Boolean): Option[Pushed] =
+  def bound(c: Comparison, value: Any, always: Boolean): Option[Pushed] =
     KeyPredicates.literal(value, column.dataType).flatMap { literal =>
-      val predicate = b.predicate(column, literal)
-      if (partitioned) Some(Pushed(b.kind, predicate, partition = true, None))
+      val predicate = c.predicate(column, literal)
+      if (partitioned) Some(Pushed(c.kind, predicate, partition = true, None))
       else {
-        val pruned = Estimate.number(value).flatMap(v => removed(r => b.refuses(r.min, r.max, v)))
+        val pruned = Estimate.number(value).flatMap(v => removed(r => c.refuses(r.min, r.max, v)))
         Option.when(always || pruned.exists(_._1 > 0))(
-          Pushed(b.kind, predicate, partition = false, pruned.filter(_ => counted))
+          Pushed(c.kind, predicate, partition = false, pruned.filter(_ => counted))
         )
       }
     }
@@ -143,14 +143,14 @@ final private class ScanPruning(
     }
   }
 
-  private def partitioned: Boolean =
-    scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
+  private def partitioned: Boolean = byPartition(scan, column, conf)
 }
 
 private object ScanPruning {
 
-  /** A list this short is pushed even where ranges do not prune. */
-  val shortList: Int = KeyPredicates.shortList
+  /** Whether the files of the scan lie in folders by this column. */
+  def byPartition(scan: FileSourceScanExec, column: Attribute, conf: SQLConf): Boolean =
+    scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
 
   /** Each row group and page is compared with every range. */
   val maxRanges = 16

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap, WeakHashMap}
+import java.util.{Collections, Map => JMap, WeakHashMap}
 
 import scala.util.control.NonFatal
 
@@ -24,11 +24,7 @@ private[stats] object FooterSample extends Logging {
 
   /** A file's length in bytes, and what its footer says. */
   final private case class Footer(bytes: Long, groups: Seq[RowGroup])
-  private val cache: JMap[Key, Footer] = Collections.synchronizedMap(
-    new JLinkedHashMap[Key, Footer](64, 0.75f, true) {
-      override def removeEldestEntry(e: JMap.Entry[Key, Footer]): Boolean = size() > maxCached
-    }
-  )
+  private val cache = RecentlyUsed.map[Key, Footer](maxCached)
 
   /** What a sample was taken of; a refreshed index is the same object with other files. */
   final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
 import java.lang.ref.WeakReference
-import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap}
 
 import scala.util.control.NonFatal
 
@@ -63,14 +62,7 @@ private[stats] object TableFiles extends Logging {
   private val most = 256
 
   // By identity: a log's index compares all its files.
-  private val seen: JMap[Int, (WeakReference[FileIndex], Option[TableFiles])] =
-    Collections.synchronizedMap(
-      new JLinkedHashMap[Int, (WeakReference[FileIndex], Option[TableFiles])](64, 0.75f, true) {
-        override def removeEldestEntry(
-            e: JMap.Entry[Int, (WeakReference[FileIndex], Option[TableFiles])]
-        ): Boolean = size() > most
-      }
-    )
+  private val seen = RecentlyUsed.map[Int, (WeakReference[FileIndex], Option[TableFiles])](most)
 
   /** The files that an index of a table format, such as Delta's, names for this query. */
   private[stats] def named(index: FileIndex): Option[TableFiles] = index match {
