@@ -26,6 +26,7 @@ SCENARIOS = [
     "speculative copy of a building task",
     "speculative copy of a probing task",
     "query cancelled",
+    "a late filter, and an executor killed while probing",
     "eight queries at once, two sessions",
 ]
 

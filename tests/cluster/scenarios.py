@@ -122,6 +122,21 @@ def together(spark: SparkSession) -> dict[str, Any]:
     return {"right": not wrong and not used[id(other)], "filters": ["used"] * used[id(spark)], "met": len(threads)}
 
 
+def late(spark: SparkSession) -> dict[str, Any]:
+    """A filter that no scan waits for: executors ask the driver for it, and one of them dies while it probes."""
+    spark.conf.set("spark.springbok.runtimeFilter.wait", "NEVER")
+    spark.conf.set("spark.springbok.runtimeFilter.waitTime", "20000")
+    before = next(markers)
+    df = spark.sql(query("none", "halt"))
+    rows = sorted(tuple(r) for r in df.collect())
+    filters = springbok.report(df).filters
+    met = sum((FOLDER / f"marker{i}").exists() for i in range(before, next(markers)))
+    spark.conf.unset("spark.springbok.runtimeFilter.wait")
+    spark.conf.unset("spark.springbok.runtimeFilter.waitTime")
+    arrived = [f.status for f in filters if "late" in f.kinds and (f.rows_removed or 0) > 0]
+    return {"right": rows == data.expected(), "filters": arrived, "met": met}
+
+
 SCENARIOS: dict[str, Callable[[SparkSession], dict[str, Any]]] = {
     "executor killed while building": lambda s: fault(s, "halt", "none", "MERGE"),
     "executor killed while probing": lambda s: fault(s, "none", "halt", "MERGE"),
@@ -133,6 +148,7 @@ SCENARIOS: dict[str, Callable[[SparkSession], dict[str, Any]]] = {
     "speculative copy of a building task": lambda s: fault(s, "slow", "none", "MERGE"),
     "speculative copy of a probing task": lambda s: fault(s, "none", "slow", "MERGE"),
     "query cancelled": cancelled,
+    "a late filter, and an executor killed while probing": late,
     "eight queries at once, two sessions": together,
 }
 

@@ -257,15 +257,27 @@ object SpringbokConf extends Logging {
   val FILTER_WAIT: ConfigEntry[String] = SQLConf
     .buildConf(prefix + "runtimeFilter.wait")
     .doc(
-      "Whether a scan waits for the stage that a filter comes from: AUTO where the filter is expected to save " +
-        "minBenefitMs, ALWAYS, or NEVER. A scan that waits for that stage anyway, for its own broadcast join, is always " +
-        "filtered."
+      "Whether a scan waits for the stage that a filter comes from: AUTO unless that stage is expected to leave cores " +
+        "idle for longer than the filter saves, ALWAYS, or NEVER. Where it does not wait it starts at once, and tests " +
+        "rows from when the filter arrives. A scan that waits for that stage anyway, for its own broadcast join, is " +
+        "always filtered."
     )
     .version("0.1.0")
     .stringConf
     .transform(_.toUpperCase(Locale.ROOT))
     .checkValues(filterWaits.toSet)
     .createWithDefault("AUTO")
+
+  val FILTER_WAIT_TIME: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "runtimeFilter.waitTime")
+    .doc(
+      "Time in ms that each task of a scan which does not wait for a filter's stage waits for the filter itself, " +
+        "before its first row and on its core."
+    )
+    .version("0.1.0")
+    .longConf
+    .checkValue(v => v >= 0 && v <= 600000, "The time must be between 0 and 10 minutes.")
+    .createWithDefault(0L)
 
   val FILTER_MIN_BENEFIT_MS: ConfigEntry[Long] = SQLConf
     .buildConf(prefix + "runtimeFilter.minBenefitMs")
@@ -349,6 +361,7 @@ object SpringbokConf extends Logging {
     FILTER_MAX_EDGE_NODES,
     FILTER_MAX_KEYS,
     FILTER_WAIT,
+    FILTER_WAIT_TIME,
     FILTER_MIN_BENEFIT_MS,
     FILTER_MIN_REJECTION,
     REPORT_HISTORY
@@ -385,6 +398,7 @@ object SpringbokConf extends Logging {
     JOIN_DEFAULT_MODE -> ("string" -> joinModes),
     FILTER_MODE -> ("string" -> filterModes),
     FILTER_WAIT -> ("string" -> filterWaits),
+    FILTER_WAIT_TIME -> ("int" -> Nil),
     FILTER_TYPES -> ("list" -> filterTypes)
   )
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.springbok.filter.FilterKey
+import org.apache.spark.sql.springbok.filter.{FilterKey, LateContains, LateFilter}
 import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord}
 import org.apache.spark.sql.types.DataType
 
@@ -69,6 +69,8 @@ final case class Comparison(below: Boolean, orEqual: Boolean) {
  *   whether the query asks for it by a hint
  * @param pushable
  *   whether the scan may be told of it: nothing else reads by the same one
+ * @param late
+ *   the filter as one that the scan does not wait for, if it is one
  */
 final case class FilterInfo(
     query: QueryRecord,
@@ -77,7 +79,8 @@ final case class FilterInfo(
     savedNs: Double,
     minRejection: Double,
     wanted: Boolean = false,
-    pushable: Boolean = true
+    pushable: Boolean = true,
+    late: Option[LateFilter] = None
 )
 
 /**
@@ -202,20 +205,24 @@ case class AppliedRuntimeFilterExec(
     child.canonicalized
   )(null)
 
+  /** The filter that may not be there yet, for the codegen's references. */
+  private def late: Option[LateFilter] = predicate.collect { case LateContains(_, f) => f }
+
   private def keepAtMost: Int = ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()
     case Some(p) =>
+      late.foreach(_.startBuildSide(sparkContext))
       val out = longMetric("numOutputRows")
-      val (pauses, atMost) = (longMetric("numPauses"), keepAtMost)
+      val (pauses, atMost, missing) = (longMetric("numPauses"), keepAtMost, late)
       val input = child.output
       child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
         val test = Predicate.create(p, input)
         test.initialize(partition)
         val sampler = new FilterSampler(atMost)
         rows.filter { row =>
-          val keep = sampler.paused() || {
+          val keep = missing.exists(!_.here()) || sampler.paused() || {
             val passed = test.eval(row)
             if (sampler.saw(passed)) pauses += 1
             passed
@@ -226,7 +233,10 @@ case class AppliedRuntimeFilterExec(
       }
   }
 
-  override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
+  override def inputRDDs(): Seq[RDD[InternalRow]] = {
+    late.foreach(_.startBuildSide(sparkContext))
+    child.asInstanceOf[CodegenSupport].inputRDDs()
+  }
 
   override protected def doProduce(ctx: CodegenContext): String =
     child.asInstanceOf[CodegenSupport].produce(ctx, this)
@@ -234,6 +244,8 @@ case class AppliedRuntimeFilterExec(
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = predicate match {
     case None => consume(ctx, input)
     case Some(p) =>
+      // Rows that come before a late filter are no sample of what it rejects.
+      val here = late.fold("")(f => s"${ctx.addReferenceObj("late", f)}.here() && ")
       val out = metricTerm(ctx, "numOutputRows")
       val pauses = metricTerm(ctx, "numPauses")
       val name = classOf[FilterSampler].getName
@@ -246,7 +258,7 @@ case class AppliedRuntimeFilterExec(
          |do {
          |  $evaluated
          |  boolean $keep = true;
-         |  if (!$sampler.paused()) {
+         |  if ($here!$sampler.paused()) {
          |    ${test.code}
          |    $keep = !${test.isNull} && ${test.value};
          |    if ($sampler.saw($keep)) $pauses.add(1);

@@ -43,4 +43,7 @@ object FilterCost {
 
   /** Whether testing pays: what the rejected rows save against what all rows pay, with a margin for the estimate. */
   def pays(kept: Double, savedNs: Double, testNs: Double): Boolean = (1 - kept) * savedNs > testNs * 1.25
+
+  /** Time in ns of all cores that is lost while so many of them do this work. */
+  def idle(workNs: Double, tasks: Double, cores: Int): Double = workNs / tasks * (1 - tasks / cores)
 }

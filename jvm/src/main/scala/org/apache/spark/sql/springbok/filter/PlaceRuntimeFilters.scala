@@ -45,7 +45,12 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     def record = joinOf(plan)
     if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty) plan
     else
-      Guarded("PlaceRuntimeFilters", plan, record.map(_.query))(new Placement(plan, record.get, conf).place())
+      Guarded("PlaceRuntimeFilters", plan, record.map(_.query)) {
+        val placed = new Placement(plan, record.get, conf).place()
+        // Planned anew after each stage: the build side of a late filter may be the one that has finished.
+        LateFilter.arrive(placed, conf)
+        placed
+      }
   }
 
   private def joinOf(plan: SparkPlan): Option[JoinRecord] =
@@ -78,14 +83,14 @@ final private case class Candidate(
 
 final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
-  private val waiting = conf.getConf(SpringbokConf.FILTER_WAIT)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
-  private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
+  private val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
   private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
   private val estimates = new JoinEstimates(conf, of.query.lasting)
   private val targets = new FilterTargets(plan, estimates)
+  private val waiting = new Waiting(estimates, cores, conf)
   private var nodes = 0
   private var filters = 0
 
@@ -110,7 +115,13 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
   private def attach(scan: SparkPlan, f: Pending, cached: Boolean): SparkPlan = {
     val info = f.make.records.get(FilterKey.anchor(f.key).exprId)
     info.fold(scan) { i =>
-      val edge = RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
+      val edge = i.late match {
+        case None => RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
+        case Some(late) =>
+          late.at(f.sourceKey, f.key, i)
+          val test = Some(LateContains(f.key, late))
+          AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, scan)(i)
+      }
       // The link of the scan it stands for; `setLogicalLink` would hand it down to the exchange as well. Not of a cached
       // table: with it the edge would be taken for the table's stage.
       if (!cached) edge.copyTagsFrom(scan)
@@ -165,7 +176,8 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
         labels,
         BuildSides.summarizedKeys(exchange, candidates.map(c => c.sourceKey -> c.bloomBytes)),
         conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
-        conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
+        conf.getConf(SpringbokConf.FILTER_MERGE_BYTES),
+        candidates.flatMap(_.at.flatMap(_.info.late))
       )
       val source = BuildSides.summarized(built, summary)
       val edge = BuildSides.exchange(source).get
@@ -200,21 +212,21 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
       _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
       // The stage of a broadcast join starts when its build side is there.
-      local = if (broadcast) reached.filter(_.sameStage) else Nil
-      near = if (mode == "LOCAL") local else reached
+      local = (t: Target) => broadcast && t.sameStage
+      near = if (mode == "LOCAL") reached.filter(local) else reached
       _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
-      // What is there already is waited for by nobody.
-      allowed = if (waiting != "NEVER" || wanted || BuildSides.finished(exchange)) near else local
-      _ <- Either.cond(allowed.nonEmpty, (), Reason.noWaiting)
+      benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * near.map(_.benefitNs).sum / 1e6 / cores
       // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses.
-      benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * allowed.map(_.benefitNs).sum / 1e6 / cores
       _ <- Either.cond(
-        wanted || waiting != "AUTO" || local.nonEmpty || benefit >= minBenefitMs,
+        wanted || waiting.always || near.exists(local) || benefit >= minBenefitMs,
         (),
         Reason.smallBenefit(benefit, minBenefitMs)
       )
+      waits = wanted || waiting.edge(record, on, exchange, benefit)
+      allowed = near.filter(t => waits || local(t) || waiting.mayBeLate(j, on, t, kept))
+      _ <- Either.cond(allowed.nonEmpty, (), Reason.noWaiting)
       _ <- Either.cond(filters + allowed.size <= maxFilters, (), Reason.tooManyFilters)
-      size = BuildSides.nodes(exchange) * allowed.size
+      size = BuildSides.nodes(exchange) * allowed.count(t => waits || local(t))
       _ <- Either.cond(nodes + size <= maxNodes, (), Reason.planTooLarge)
     } yield {
       filters += allowed.size
@@ -235,11 +247,14 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
             t.savedNs,
             minRejection,
             wanted,
-            targets.pushable(t.at)
+            targets.pushable(t.at),
+            waiting.late(f, waits || local(t))
           )
         )
       }
-      Candidate(label, probeKey, sourceKey, at.distinctBy(_.target), kept, estimates.bloomBytes(j, d, on))
+      // What a late filter leaves depends on when it comes.
+      val leaves = kept.filter(_ => waits)
+      Candidate(label, probeKey, sourceKey, at.distinctBy(_.target), leaves, estimates.bloomBytes(j, d, on))
     }
   }
 

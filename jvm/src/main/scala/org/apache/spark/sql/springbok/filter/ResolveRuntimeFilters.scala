@@ -6,7 +6,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.springbok._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
@@ -47,11 +47,15 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     f.child
   }
 
-  /** The summary under a shuffle's exchange, of the run that filled it. */
-  def summaryOf(s: ShuffleQueryStageExec): Option[SummarizeKeysExec] = s.shuffle match {
-    case e: ShuffleExchangeExec => under(e.child)
-    case _ => None
+  /** The exchange that a stage runs, itself or a twin that it reuses. */
+  def exchangeOf(s: ExchangeQueryStageExec): SparkPlan = s.plan match {
+    case ReusedExchangeExec(_, e) => e
+    case e => e
   }
+
+  /** The summary under an exchange, of the run that filled it. */
+  def summaryOf(s: ExchangeQueryStageExec): Option[SummarizeKeysExec] =
+    exchangeOf(s).children.headOption.flatMap(under)
 
   private[filter] def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
     case k: SummarizeKeysExec => Some(k)
@@ -72,11 +76,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
     val exchange = f.source match {
-      case q: ExchangeQueryStageExec =>
-        q.plan match {
-          case ReusedExchangeExec(_, e) => e
-          case e => e
-        }
+      case q: ExchangeQueryStageExec => ResolveRuntimeFilters.exchangeOf(q)
       case other => other
     }
     val outcome = record.memo match {
@@ -91,13 +91,39 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     rewritten(outcome)
   }
 
-  private def decide(): Outcome = facts match {
+  /** The filter of a scan that has started already, to be tested row by row. */
+  def late: Option[SplitBlockBloom] = {
+    val test = counted.flatMap(rowLevel)
+    test match {
+      case Left(why) => record.decline(why)
+      case Right(_) => use(Seq("late", "bloom"))
+    }
+    test.toOption.map(
+      _.getOrElse(SplitBlockBloom.ofBytes(conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES)))
+    )
+  }
+
+  private def use(kinds: Seq[String]): Unit = {
+    record.kinds = kinds
+    record.status = "used"
+    record.outcome = Reason.used(kinds)
+  }
+
+  /** What the build side has, also for the report. */
+  private def counted: Either[Reason, KeyFacts] = {
+    val found = facts
+    for (k <- found) {
+      record.buildRows = Some(k.rows)
+      record.buildKeys = distinct(k).map(_.round)
+    }
+    found
+  }
+
+  private def decide(): Outcome = counted match {
     case Left(why) =>
       record.decline(why)
       Outcome(None, None)
     case Right(k) =>
-      record.buildRows = Some(k.rows)
-      record.buildKeys = distinct(k).map(_.round)
       val (pushed, row) = f.sourceKey match {
         case SourceKey.Bound(_, comparison) => bounded(comparison, k)
         case _ =>
@@ -105,14 +131,10 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
             case (s: FileSourceScanExec, a) => new ScanPruning(s, a, f.key.dataType, conf).of(k, forced)
             case (c: BatchScanExec, a) if f.info.pushable => ConnectorPruning.of(c, a, k, conf)
           }
-          (pushed, rowLevel(k))
+          (pushed, rowLevel(k).map(test))
       }
-      record.kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
-      if (record.kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff))
-      else {
-        record.status = "used"
-        record.outcome = Reason.used(record.kinds)
-      }
+      val kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
+      if (kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff)) else use(kinds)
       Outcome(pushed, row.toOption)
   }
 
@@ -182,7 +204,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   /** The bound of a comparison: to the scan and, as it costs next to nothing, row by row. */
   private def bounded(c: Comparison, k: KeyFacts): (Option[Pushed], Either[Reason, RowTest]) =
     k.range.map { case (low, high) => if (c.below) high else low } match {
-      case None => (None, Right(RowTest("false", Literal.FalseLiteral)))
+      case None => (None, Right(nothing))
       case Some(bound) =>
         val predicate = KeyPredicates.literal(bound, f.key.dataType).map(c.predicate(f.key, _))
         val expected = record.kept.getOrElse(FilterCost.unknownKept)
@@ -205,14 +227,15 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
 
   // ---- row by row
 
-  private def rowLevel(k: KeyFacts): Either[Reason, RowTest] = {
+  /** The bloom filter, None if no key can match. */
+  private def rowLevel(k: KeyFacts): Either[Reason, Option[SplitBlockBloom]] = {
     val kept = for (n <- distinct(k); d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
     record.observedKept = kept
     val expected = record.kept.getOrElse(FilterCost.unknownKept)
     if (forced) forcedTest(k)
     else if (expected > 1 - f.info.minRejection) Left(Reason.notSelective(expected))
     else if (k.values != null && k.values.isEmpty)
-      Either.cond(FilterCost.pays(0, saved(k), 1), RowTest("false", Literal.FalseLiteral), saves(k, 0, 1))
+      Either.cond(FilterCost.pays(0, saved(k), 1), None, saves(k, 0, 1))
     else if (!types("BLOOM")) Left(Reason.typesOff)
     else
       bloomBytes(k).flatMap { bytes =>
@@ -224,19 +247,20 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
         else {
           record.bytes = Some(bytes)
           record.falsePositiveRate = Some(rate)
-          Right(RowTest("bloom", shipped(bloom(k, bytes))))
+          Right(Some(bloom(k, bytes)))
         }
       }
   }
 
   /** The filter whatever it is worth. */
-  private def forcedTest(k: KeyFacts): Either[Reason, RowTest] =
-    if (k.values != null && k.values.isEmpty) Right(RowTest("false", Literal.FalseLiteral))
+  private def forcedTest(k: KeyFacts): Either[Reason, Option[SplitBlockBloom]] =
+    if (k.values != null && k.values.isEmpty) Right(None)
     else if (!types("BLOOM")) Left(Reason.typesOff)
-    else bloomBytes(k).map(bytes => RowTest("bloom", shipped(bloom(k, bytes))))
+    else bloomBytes(k).map(bytes => Some(bloom(k, bytes)))
 
-  private def shipped(b: SplitBlockBloom): Expression =
-    BloomContains(f.key, SparkSession.active.sparkContext.broadcast(b))
+  private def test(b: Option[SplitBlockBloom]): RowTest = b.fold(nothing) { bloom =>
+    RowTest("bloom", BloomContains(f.key, SparkSession.active.sparkContext.broadcast(bloom)))
+  }
 
   private def saves(k: KeyFacts, kept: Double, test: Double): Reason =
     Reason.noShuffleSaved((1 - kept) * saved(k), test)
@@ -271,4 +295,7 @@ private object FilterDecision {
   final case class Outcome(pushed: Option[Pushed], row: Option[RowTest])
 
   final case class RowTest(kind: String, predicate: Expression)
+
+  /** No row has a match. */
+  val nothing: RowTest = RowTest("false", Literal.FalseLiteral)
 }

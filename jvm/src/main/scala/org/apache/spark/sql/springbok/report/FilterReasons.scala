@@ -11,6 +11,12 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
     "placed; decided when the build side has finished",
     "The query has not run yet, or not this far."
   )
+  val late: Reason = made.fixed(
+    "LATE",
+    "placed; its scan starts without it and tests rows from when it arrives",
+    "Waiting for the build side would take longer than the filter saves. One that is not used came after its scan had ended.",
+    by(FILTER_WAIT)
+  )
   val used: Seq[String] => Reason = made.of1("USED", "applied as {kinds}", "The filter was at work.")
 
   private val declined = new Topic("Runtime filters: not made")
@@ -65,7 +71,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   val noWaiting: Reason = declined.fixed(
     "NO_WAITING",
     "the scan would have to wait for the build side's stage",
-    "Filters are made only where the scan waits for the build side anyway, or it is there already.",
+    "Where it does not wait, only filters that are tested row by row can come later.",
     by(FILTER_WAIT)
   )
   val reusedExchange: Reason = declined.fixed(

@@ -89,11 +89,10 @@ final private[report] class PlanGraph(root: SparkPlan) {
     case e: Exchange =>
       val kind = if (e.isInstanceOf[BroadcastExchangeLike]) "broadcast" else "shuffle"
       val id = once(e)(fragment(kind, Some(e), e.child))
-      parent.foreach(_.inputs += PlanInput.Fragment(id))
+      // A fragment that only sends on what it reads has no other operator.
+      parent.getOrElse(node(e, None, nodes)).inputs += PlanInput.Fragment(id)
     case _ =>
-      val node = new PlanNode(count, parent.map(_.id), p)
-      count += 1
-      nodes += node
+      val node = this.node(p, parent, nodes)
       parent.foreach(_.inputs += PlanInput.Operator(node))
       val children = p match {
         // The build side of the filter stands under its join.
@@ -105,6 +104,13 @@ final private[report] class PlanGraph(root: SparkPlan) {
         case s: ExecSubqueryExpression => node.subqueries ++= subquery(s.plan)
         case _ =>
       })
+  }
+
+  private def node(p: SparkPlan, parent: Option[PlanNode], in: mutable.ArrayBuffer[PlanNode]): PlanNode = {
+    val made = new PlanNode(count, parent.map(_.id), p)
+    count += 1
+    in += made
+    made
   }
 
   private def subquery(p: SparkPlan): Option[Int] = p match {

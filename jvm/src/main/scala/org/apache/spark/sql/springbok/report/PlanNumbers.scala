@@ -109,7 +109,7 @@ private[report] object PlanNumbers {
 
   /** Operators that give every row that they take, no more and no less. */
   def keepsRows(p: SparkPlan): Boolean = p match {
-    case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec => true
+    case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec | _: Exchange => true
     case _ => false
   }
 

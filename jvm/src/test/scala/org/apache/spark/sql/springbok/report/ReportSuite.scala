@@ -141,4 +141,21 @@ class ReportSuite extends SpringbokTest {
     )
     assert(sorted(off.collect()) == sorted(df.collect()))
   }
+
+  test(
+    "an exchange directly above another one is a fragment of its own, as a scan that is repartitioned and then shuffled"
+  ) {
+    conf(shuffled: _*) {
+      val df = spark.sql(
+        "SELECT k.g, count(*) FROM (SELECT /*+ REPARTITION(3) */ * FROM facts) f JOIN keys k ON f.k = k.k GROUP BY k.g"
+      )
+      df.collect(): Unit
+      val fragments = list(report(df) \ "fragments")
+      val sends = fragments.filter(f =>
+        list(f \ "nodes").map(n => (n \ "operator").extract[String]) == List("Exchange")
+      )
+      assert(sends.size == 1 && list(sends.head \ "inputs").size == 1, fragments)
+      assert((sends.head \ "exchange" \ "rows").extract[Long] == 100000)
+    }
+  }
 }
