@@ -23,7 +23,10 @@ _JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 
 # Settings of Spark that take something from Springbok: the value that does, and what it does.
 _CONFLICTS = {
-    "spark.sql.adaptive.enabled": ("false", "no runtime filters are made, and no decision is revised at run time"),
+    "spark.sql.adaptive.enabled": (
+        "false",
+        "runtime filters are but ranges of broadcasts, and no decision is revised at run time",
+    ),
     "spark.sql.exchange.reuse": ("false", "no runtime filters are made: the build side would run twice"),
     "spark.springbok.enabled": ("false", "Springbok is switched off"),
     "spark.springbok.join.enabled": ("false", "join strategies are Spark's own"),

@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
-import org.apache.spark.sql.springbok.filter.{PlaceRuntimeFilters, ResolveFilterHints, ResolveRuntimeFilters}
+import org.apache.spark.sql.springbok.filter._
 import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
 import org.apache.spark.sql.springbok.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.report.LastReports
@@ -25,6 +25,7 @@ import org.apache.spark.sql.springbok.report.LastReports
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
  *     | stage preparation . [PlaceRuntimeFilters] edges from build sides to scans, after EnsureRequirements
+ *     | ................. or [PlaceStaticFilters], where adaptive execution is off: broadcasts' ranges
  *     v                                                                    <---------------------------------+
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
  *   a stage finishes ...... [ReviseJoinStrategy] the choice again with real sizes, then planned anew --------+
@@ -56,6 +57,7 @@ private object Hooks {
     e.injectPlannerStrategy(_ => PlanNullAwareAntiJoin)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
+    e.injectColumnar(_ => PlaceStaticFilters.Hook)
     e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)
   }
 }

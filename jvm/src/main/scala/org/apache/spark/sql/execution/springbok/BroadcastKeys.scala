@@ -96,11 +96,32 @@ object BroadcastKeys {
     }
 
   /**
+   * @param rows
+   *   of the relation
    * @param index
    *   which of the join's keys
    * @param types
    *   types of all its keys: several short ones are packed into one long
    */
+  def of(
+      relation: Any,
+      rows: Long,
+      index: Int,
+      types: Seq[DataType],
+      conf: SQLConf
+  ): Either[Reason, BroadcastKeys] = {
+    val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
+    if (rows > limit) Left(Reason.tooManyKeys(rows, limit))
+    else
+      relation match {
+        // Built for a null-aware anti join, which gets no filter.
+        case HashedRelationWithAllNullKeys => Left(Reason.noSummary)
+        case relation: HashedRelation => Right(new BroadcastKeys(relation, rows, index, types, conf))
+        case _ => Left(Reason.noSummary)
+      }
+  }
+
+  /** The same of a finished stage. */
   def of(
       stage: BroadcastQueryStageExec,
       index: Int,
@@ -108,14 +129,6 @@ object BroadcastKeys {
       conf: SQLConf
   ): Either[Reason, BroadcastKeys] = {
     val rows = stage.getRuntimeStatistics.rowCount.map(_.toLong).getOrElse(0L)
-    val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
-    if (rows > limit) Left(Reason.tooManyKeys(rows, limit))
-    else
-      stage.broadcast.executeBroadcast[Any]().value match {
-        // Built for a null-aware anti join, which gets no filter.
-        case HashedRelationWithAllNullKeys => Left(Reason.noSummary)
-        case relation: HashedRelation => Right(new BroadcastKeys(relation, rows, index, types, conf))
-        case _ => Left(Reason.noSummary)
-      }
+    of(stage.broadcast.executeBroadcast[Any]().value, rows, index, types, conf)
   }
 }

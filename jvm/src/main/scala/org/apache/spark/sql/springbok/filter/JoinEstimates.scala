@@ -26,7 +26,11 @@ import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
 final private[filter] case class Kept(kept: Double, domain: Option[Double])
 
 /** What statistics say about the filters of a join. */
-final private[filter] class JoinEstimates(conf: SQLConf, lasting: PlanStats.Lasting) {
+final private[filter] class JoinEstimates(
+    conf: SQLConf,
+    lasting: PlanStats.Lasting,
+    adaptive: Boolean = true
+) {
   private val stats = new PlanStats(lasting = lasting)
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
 
@@ -64,7 +68,8 @@ final private[filter] class JoinEstimates(conf: SQLConf, lasting: PlanStats.Last
           if (!allowed.contains(build)) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
           else ready(j, Seq(build))
         )
-      case n: BroadcastNestedLoopJoinExec =>
+      case _: ShuffledJoin if !adaptive => Some(Left(Reason.adaptiveOff))
+      case n: BroadcastNestedLoopJoinExec if adaptive =>
         val build = if (n.buildSide == BuildLeft) 0 else 1
         Option.when(allowed.contains(build) && FilterOn.ranges(n, Direction(build)).nonEmpty)(
           ready(j, Seq(build))

@@ -35,7 +35,7 @@ final private class KeyPredicates(column: Attribute, conf: SQLConf) {
   }
 }
 
-private object KeyPredicates {
+private[sql] object KeyPredicates {
 
   /** A list this short is pushed even where ranges do not prune. */
   val shortList = 16

@@ -41,12 +41,18 @@ import org.apache.spark.sql.springbok.report._
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */
 object PlaceRuntimeFilters extends Rule[SparkPlan] {
-  def apply(plan: SparkPlan): SparkPlan = {
+  def apply(plan: SparkPlan): SparkPlan = placed(plan, adaptive = true)
+
+  /**
+   * @param adaptive
+   *   whether adaptive execution runs the plan; else see [[PlaceStaticFilters]]
+   */
+  private[filter] def placed(plan: SparkPlan, adaptive: Boolean): SparkPlan = {
     def record = joinOf(plan)
     if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty) plan
     else
       Guarded("PlaceRuntimeFilters", plan, record.map(_.query)) {
-        val placed = new Placement(plan, record.get, conf).place()
+        val placed = new Placement(plan, record.get, adaptive, conf).place()
         // Planned anew after each stage: the build side of a late filter may be the one that has finished.
         LateFilter.arrive(placed, conf)
         placed
@@ -81,14 +87,14 @@ final private case class Candidate(
     bloomBytes: Long
 )
 
-final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
+final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean, conf: SQLConf) {
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
   private val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
   private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
-  private val estimates = new JoinEstimates(conf, of.query.lasting)
+  private val estimates = new JoinEstimates(conf, of.query.lasting, adaptive)
   private val targets = new FilterTargets(plan, estimates)
   private val waiting = new Waiting(estimates, cores, conf)
   private var nodes = 0
@@ -116,6 +122,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
     val info = f.make.records.get(FilterKey.anchor(f.key).exprId)
     info.fold(scan) { i =>
       val edge = i.late match {
+        case None if !adaptive => PlaceStaticFilters.applied(f, scan, i)
         case None => RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
         case Some(late) =>
           late.at(f.sourceKey, f.key, i)
@@ -213,7 +220,9 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
       _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
       // The stage of a broadcast join starts when its build side is there.
       local = (t: Target) => broadcast && t.sameStage
-      near = if (mode == "LOCAL") reached.filter(local) else reached
+      pushed = if (adaptive) reached else reached.filter(PlaceStaticFilters.reaches(_, sourceKey, conf))
+      _ <- Either.cond(pushed.nonEmpty, (), Reason.adaptiveOff)
+      near = if (mode == "LOCAL") pushed.filter(local) else pushed
       _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
       benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * near.map(_.benefitNs).sum / 1e6 / cores
       // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses.
@@ -222,7 +231,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, conf: SQLConf) {
         (),
         Reason.smallBenefit(benefit, minBenefitMs)
       )
-      waits = wanted || waiting.edge(record, on, exchange, benefit)
+      waits = wanted || !adaptive || waiting.edge(record, on, exchange, benefit)
       allowed = near.filter(t => waits || local(t) || waiting.mayBeLate(j, on, t, kept))
       _ <- Either.cond(allowed.nonEmpty, (), Reason.noWaiting)
       _ <- Either.cond(filters + allowed.size <= maxFilters, (), Reason.tooManyFilters)

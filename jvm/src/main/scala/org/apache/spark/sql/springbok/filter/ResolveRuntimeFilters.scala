@@ -96,17 +96,11 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     val test = counted.flatMap(rowLevel)
     test match {
       case Left(why) => record.decline(why)
-      case Right(_) => use(Seq("late", "bloom"))
+      case Right(_) => record.use(Seq("late", "bloom"))
     }
     test.toOption.map(
       _.getOrElse(SplitBlockBloom.ofBytes(conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES)))
     )
-  }
-
-  private def use(kinds: Seq[String]): Unit = {
-    record.kinds = kinds
-    record.status = "used"
-    record.outcome = Reason.used(kinds)
   }
 
   /** What the build side has, also for the report. */
@@ -134,7 +128,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
           (pushed, rowLevel(k).map(test))
       }
       val kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
-      if (kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff)) else use(kinds)
+      if (kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff)) else record.use(kinds)
       Outcome(pushed, row.toOption)
   }
 

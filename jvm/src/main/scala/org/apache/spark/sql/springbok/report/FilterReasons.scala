@@ -111,7 +111,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
     declined.of1("MODE", "the mode {mode} does not allow it", "GLOBAL allows all filters.", by(FILTER_MODE))
   val adaptiveOff: Reason = declined.fixed(
     "ADAPTIVE_EXECUTION_OFF",
-    "adaptive execution is off, so no build side is finished before the scan",
+    "adaptive execution is off, so only the range of a broadcast's whole-number keys can be pushed to a scan of files",
     "Adaptive execution is Spark's default; switch it on again.",
     Some("spark.sql.adaptive.enabled")
   )

@@ -136,6 +136,13 @@ final class FilterRecord(
   /** Part of the probe side's rows that stay, by what is known now. */
   def kept: Option[Double] = observedKept.orElse(expectedKept)
 
+  /** At work, as these kinds. */
+  def use(as: Seq[String]): Unit = {
+    kinds = as
+    status = "used"
+    outcome = Reason.used(as)
+  }
+
   /** Not made, or made and not used. */
   def decline(why: Reason): Unit = {
     status = "declined"

@@ -77,7 +77,7 @@ object SpringbokReport {
       JString(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
     else if (record.isEmpty) JString("The query has no join: Spark planned alone.")
     else if (!plan.exists(_.isInstanceOf[AdaptiveSparkPlanExec]))
-      JString(s"No runtime filters: ${Reason.adaptiveOff.text}.")
+      JString(s"Few runtime filters: ${Reason.adaptiveOff.text}.")
     else JNull
 
   /** What the plan was made for, and what it asks for. */
