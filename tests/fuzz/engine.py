@@ -218,6 +218,7 @@ def random_settings(r: random.Random) -> Settings:
         "spark.springbok.stats.footers.enabled": "false",
         "spark.springbok.runtimeFilter.maxBroadcastKeys": "10",
         "spark.springbok.runtimeFilter.maxMergeBytes": "100",
+        "spark.springbok.runtimeFilter.waitTime": "200",
         "spark.sql.files.maxPartitionBytes": "2000",
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": "500",
     }

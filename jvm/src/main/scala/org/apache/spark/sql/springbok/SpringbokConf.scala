@@ -258,8 +258,8 @@ object SpringbokConf extends Logging {
     .buildConf(prefix + "runtimeFilter.wait")
     .doc(
       "Whether a scan waits for the stage that a filter comes from: AUTO unless that stage is expected to leave cores " +
-        "idle for longer than the filter saves, ALWAYS, or NEVER. Where it does not wait it starts at once, and tests " +
-        "rows from when the filter arrives. A scan that waits for that stage anyway, for its own broadcast join, is " +
+        "idle for longer than the filter saves, ALWAYS, or NEVER. Where it does not wait it starts at once, and the " +
+        "tasks that begin after the filter has arrived test their rows. A scan that waits for that stage anyway, for its own broadcast join, is " +
         "always filtered."
     )
     .version("0.1.0")

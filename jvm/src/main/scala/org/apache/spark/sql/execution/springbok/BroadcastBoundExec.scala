@@ -1,66 +1,91 @@
 package org.apache.spark.sql.execution.springbok
 
+import scala.util.control.NonFatal
+
+import org.apache.spark.internal.Logging
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, UnsafeProjection}
+import org.apache.spark.sql.execution.{BaseSubqueryExec, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ReusedExchangeExec}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.filter.KeyPredicates
 import org.apache.spark.sql.springbok.report.FilterRecord
 
-/**
- * The smallest or the largest key of a broadcast as one row, for a scan that is told of it as of a scalar subquery. It
- * reads the relation that the join reads: `child` is the join's own exchange, reused.
- *
- * @param largest
- *   which of the two
- * @param bound
- *   the output, of the type of the scan's column, a whole number or what is one inside: what its type cannot hold is
- *   replaced by the nearest that it can; of no keys at all the two are 0 and -1, between which no value lies
- * @param records
- *   the filters that are made of it
- */
-case class BroadcastBoundExec(key: SourceKey.Broadcast, largest: Boolean, bound: Attribute, child: SparkPlan)(
-    @transient val records: Seq[FilterRecord]
-) extends UnaryExecNode {
-  override protected def otherCopyArgs: Seq[AnyRef] = records :: Nil
-  override def nodeName: String = if (largest) "LargestKey" else "SmallestKey"
-  override def output: Seq[Attribute] = Seq(bound)
-  override def simpleString(maxFields: Int): String = s"$nodeName ${bound.name}"
+/** What the keys of a broadcast lie between, read once for both ends. */
+final class BroadcastRange(key: SourceKey.Broadcast, record: FilterRecord) extends Logging {
+  private var known: Option[Option[(Long, Long)]] = None
 
-  override protected def doCanonicalize(): SparkPlan =
-    BroadcastBoundExec(key, largest, bound.withExprId(ExprId(0)).withName("none"), child.canonicalized)(Nil)
-
-  override def executeCollect(): Array[InternalRow] = {
-    val value = range match {
-      case Some((low, high)) => math.max(least, math.min(most, if (largest) high else low))
-      case None => if (largest) most else least
-    }
-    val literal = KeyPredicates.literal(value, bound.dataType)
-    Array(UnsafeProjection.create(literal.toSeq).apply(InternalRow.empty).copy())
+  /**
+   * None if there are too many keys to look at, or the broadcast fails, which is for its join to say; of no keys at all 0
+   * and -1, between which no value lies.
+   */
+  def apply(child: SparkPlan, conf: SQLConf): Option[(Long, Long)] = synchronized {
+    if (known.isEmpty)
+      known = Some(
+        try read(child, conf)
+        catch {
+          case NonFatal(e) =>
+            logDebug("A broadcast could not be read.", e)
+            None
+        }
+      )
+    known.get
   }
 
-  /** What the keys lie between; None if there are too many of them to look. */
-  private def range: Option[(Long, Long)] = {
-    val relation = child.executeBroadcast[Any]().value
+  private def read(child: SparkPlan, conf: SQLConf): Option[(Long, Long)] = exchange(child).flatMap { e =>
+    // For as long as it takes: the join has a limit, and cancels the broadcast when it is over.
+    val relation = e.relationFuture.get().value
+    val rows = e.metrics("numOutputRows").value
     BroadcastKeys.of(relation, rows, key.index, key.types, conf) match {
       case Left(why) =>
-        records.foreach(_.decline(why))
+        record.decline(why)
         None
       case Right(keys) =>
-        records.foreach(_.buildRows = Some(rows))
-        Some(keys.facts.range.fold((0L, -1L)) { case (low, high) =>
+        record.buildRows = Some(rows)
+        Some(keys.range.fold((0L, -1L)) { case (low, high) =>
           (low.asInstanceOf[Long], high.asInstanceOf[Long])
         })
     }
   }
 
-  private def rows: Long = (child match {
-    case ReusedExchangeExec(_, e) => e
-    case e => e
-  }) match {
-    case b: BroadcastExchangeExec => b.metrics("numOutputRows").value
-    case _ => 0L
+  private def exchange(p: SparkPlan): Option[BroadcastExchangeExec] = p match {
+    case ReusedExchangeExec(_, e) => exchange(e)
+    case b: BroadcastExchangeExec => Some(b)
+    case _ => None
+  }
+}
+
+/**
+ * The smallest or the largest key of a broadcast as a scalar subquery, for a scan that is told of it. It reads the relation
+ * that the join reads, in the thread that waits for it: `child` is the join's own exchange, reused.
+ *
+ * @param largest
+ *   which of the two
+ * @param bound
+ *   the output, of the type of the scan's column, a whole number or what is one inside: what its type cannot hold is
+ *   replaced by the nearest that it can
+ */
+case class BroadcastBoundExec(key: SourceKey.Broadcast, largest: Boolean, bound: Attribute, child: SparkPlan)(
+    @transient val range: BroadcastRange
+) extends BaseSubqueryExec
+    with UnaryExecNode {
+  override protected def otherCopyArgs: Seq[AnyRef] = range :: Nil
+  override def name: String = if (largest) "LargestKey" else "SmallestKey"
+  override def nodeName: String = name
+  override def output: Seq[Attribute] = Seq(bound)
+  override def simpleString(maxFields: Int): String = s"$name ${bound.name}"
+
+  override protected def doCanonicalize(): SparkPlan =
+    BroadcastBoundExec(key, largest, bound.withExprId(ExprId(0)).withName("none"), child.canonicalized)(null)
+
+  override def executeCollect(): Array[InternalRow] = {
+    child.prepare()
+    val value = range(child, conf).fold(if (largest) most else least) { case (low, high) =>
+      math.max(least, math.min(most, if (largest) high else low))
+    }
+    val literal = KeyPredicates.literal(value, bound.dataType)
+    Array(UnsafeProjection.create(literal.toSeq).apply(InternalRow.empty).copy())
   }
 
   private def most: Long = (1L << (8 * bound.dataType.defaultSize - 1)) - 1
@@ -69,5 +94,5 @@ case class BroadcastBoundExec(key: SourceKey.Broadcast, largest: Boolean, bound:
   override protected def doExecute(): RDD[InternalRow] = sparkContext.parallelize(executeCollect().toSeq, 1)
 
   override protected def withNewChildInternal(newChild: SparkPlan): BroadcastBoundExec =
-    copy(child = newChild)(records)
+    copy(child = newChild)(range)
 }

@@ -46,6 +46,13 @@ final class BroadcastKeys private (
     out
   }
 
+  /** The smallest and the largest value, None if there are none. */
+  def range: Option[(Any, Any)] = {
+    val out = new KeyFacts(dataType, 0, 0, rows)
+    foreach(out.addLong, out.add)
+    out.range
+  }
+
   /** Size in bytes of the bloom filter. */
   def bloomBytes: Long = SplitBlockBloom.bytesFor(rows.toDouble, conf)
 

@@ -69,6 +69,9 @@ final case class Comparison(below: Boolean, orEqual: Boolean) {
  *   whether the query asks for it by a hint
  * @param pushable
  *   whether the scan may be told of it: nothing else reads by the same one
+ * @param grouped
+ *   whether rows are grouped between scan and join: then rows of a group must go together, or what is computed of the
+ *   rest of a group that has no match might raise an error that the whole group does not
  * @param late
  *   the filter as one that the scan does not wait for, if it is one
  */
@@ -80,6 +83,7 @@ final case class FilterInfo(
     minRejection: Double,
     wanted: Boolean = false,
     pushable: Boolean = true,
+    grouped: Boolean = false,
     late: Option[LateFilter] = None
 )
 
@@ -196,24 +200,25 @@ case class AppliedRuntimeFilterExec(
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
   override def usedInputs: AttributeSet = AttributeSet.empty
 
-  // Not the predicate: twins read the same summary, but each has a bloom filter object of its own.
-  override protected def doCanonicalize(): SparkPlan = AppliedRuntimeFilterExec(
-    sourceKey,
-    QueryPlan.normalizeExpressions(key, child.output),
-    None,
-    source,
-    child.canonicalized
-  )(null)
+  // Not the predicate: twins read the same summary, but each has a bloom filter object of its own. A late filter is as
+  // the edge that another planning has in its place.
+  override protected def doCanonicalize(): SparkPlan = {
+    val at = QueryPlan.normalizeExpressions(key, child.output)
+    if (late.isDefined) RuntimeFilterExec(sourceKey, at, child.canonicalized, source)(null)
+    else AppliedRuntimeFilterExec(sourceKey, at, None, source, child.canonicalized)(null)
+  }
 
-  /** The filter that may not be there yet, for the codegen's references. */
-  private def late: Option[LateFilter] = predicate.collect { case LateContains(_, f) => f }
+  /** The filter that the scan does not wait for, if it is one. */
+  def late: Option[LateFilter] = predicate.collect { case LateContains(_, f) => f }
 
-  private def keepAtMost: Int = ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
+  private def keepAtMost: Int =
+    if (info.grouped) AppliedRuntimeFilterExec.sample
+    else ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()
     case Some(p) =>
-      late.foreach(_.startBuildSide(sparkContext))
+      late.foreach(_.startBuildSide(sparkContext, source))
       val out = longMetric("numOutputRows")
       val (pauses, atMost, missing) = (longMetric("numPauses"), keepAtMost, late)
       val input = child.output
@@ -234,7 +239,7 @@ case class AppliedRuntimeFilterExec(
   }
 
   override def inputRDDs(): Seq[RDD[InternalRow]] = {
-    late.foreach(_.startBuildSide(sparkContext))
+    late.foreach(_.startBuildSide(sparkContext, source))
     child.asInstanceOf[CodegenSupport].inputRDDs()
   }
 
@@ -244,7 +249,7 @@ case class AppliedRuntimeFilterExec(
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = predicate match {
     case None => consume(ctx, input)
     case Some(p) =>
-      // Rows that come before a late filter are no sample of what it rejects.
+      // What a task does not test is no sample of what the filter rejects.
       val here = late.fold("")(f => s"${ctx.addReferenceObj("late", f)}.here() && ")
       val out = metricTerm(ctx, "numOutputRows")
       val pauses = metricTerm(ctx, "numPauses")

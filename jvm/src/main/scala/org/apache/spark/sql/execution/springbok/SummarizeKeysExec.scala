@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.springbok.filter.{KeyFacts, KeySummary, KeyType, LateFilter}
+import org.apache.spark.sql.springbok.filter.{KeyFacts, KeySummary, KeyType}
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -30,16 +30,8 @@ object BuildKey {
  *   `RF000 <- c_custkey`, for EXPLAIN
  * @param keys
  *   the keys with the size of their bloom filter in bytes; none where the summary is read elsewhere, as from a broadcast
- * @param late
- *   the filters that no scan waits for
  */
-final case class SummaryPlan(
-    labels: Seq[String],
-    keys: Seq[(BuildKey, Long)],
-    inLimit: Int,
-    mergeBytes: Long,
-    late: Seq[LateFilter] = Nil
-)
+final case class SummaryPlan(labels: Seq[String], keys: Seq[(BuildKey, Long)], inLimit: Int, mergeBytes: Long)
 
 /**
  * Under the exchange of a join's build side: passes every row on and summarizes its keys while they pass.

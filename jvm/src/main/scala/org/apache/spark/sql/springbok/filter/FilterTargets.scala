@@ -27,6 +27,8 @@ import org.apache.spark.sql.springbok.stats.ParquetFooters
  *   what a row that is removed there saves up to the join, in ns
  * @param sameStage
  *   whether no exchange stands between
+ * @param grouped
+ *   whether rows are grouped on the way
  * @param benefitNs
  *   what it would save to remove all rows there, in ns of one core, the scans included that it reaches in further hops
  */
@@ -38,7 +40,8 @@ final private[filter] case class Target(
     label: String,
     savedNs: Double,
     sameStage: Boolean,
-    benefitNs: Double
+    benefitNs: Double,
+    grouped: Boolean
 )
 
 /** The scans of a plan that filters may reach, and the exchanges that they must not pass. */
@@ -84,7 +87,8 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
       key: Expression,
       saved: Double = 0,
       sameStage: Boolean = true,
-      leverage: Double = 0
+      leverage: Double = 0,
+      grouped: Boolean = false
   ): Seq[Target] =
     if (isScan(p)) {
       // Of an unknown scan the best is hoped.
@@ -100,7 +104,8 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
           label,
           saved,
           sameStage,
-          rows * (saved + skipped(scan, key)) + leverage
+          rows * (saved + skipped(scan, key)) + leverage,
+          grouped
         )
       )
     } else {
@@ -110,7 +115,8 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
           case j: BaseJoinExec => leverage + this.leverage(j, r.child)
           case _ => leverage
         }
-        of(p.children(r.child), r.key, saved + KeyTrace.cost(p, r.child), here, further)
+        val groups = grouped || KeyTrace.groups(p)
+        of(p.children(r.child), r.key, saved + KeyTrace.cost(p, r.child), here, further, groups)
       }
     }
 

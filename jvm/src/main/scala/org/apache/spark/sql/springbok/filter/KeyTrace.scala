@@ -30,6 +30,7 @@ import org.apache.spark.sql.springbok.cost.FilterCost
  *   - union: a row comes from one child; its key is the child's column at the same position.
  *   - aggregate, window, group limit: only where the key is made of grouping or partition expressions that are equal only
  *     if they are identical: all rows of a group have the same key, so whole groups go, and those the join above removes.
+ *     Below them a filter tests each row by all that the scan was told, or a part of a group might be left.
  *     A global aggregate has no such key.
  *   - generator, grouping sets: each row that comes out has the columns of the one that went in; only those that every
  *     grouping set keeps.
@@ -142,6 +143,12 @@ object KeyTrace {
           else None
         }
     left ++ right ++ equals
+  }
+
+  /** Whether the operator computes something of several rows: of rows with the same key, or the filter stops there. */
+  def groups(plan: SparkPlan): Boolean = plan match {
+    case _: BaseAggregateExec | _: WindowExec | _: WindowGroupLimitExec => true
+    case _ => false
   }
 
   /** Time in ns that an operator takes for a row that comes from child `from`. */

@@ -1,30 +1,26 @@
 package org.apache.spark.sql.springbok.filter
 
+import java.util.concurrent.ConcurrentHashMap
+
 import scala.util.control.NonFatal
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{SparkContext, TaskContext}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
-import org.apache.spark.sql.execution.adaptive.{
-  AdaptiveSparkPlanHelper,
-  ExchangeQueryStageExec,
-  ShuffleQueryStageExec
-}
-import org.apache.spark.sql.execution.springbok.{FilterInfo, RuntimeFilterExec, SourceKey}
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec, SourceKey}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * A runtime filter that no scan waits for: its scan starts at once, and tests rows from when the filter has arrived, in
- * tasks that run as in those that start later; as with Impala and Doris.
- *
- * On the driver it knows how to be decided once its build side has finished. To tasks only its number goes, by which each
- * executor asks for it ([[LateArrivals]]).
+ * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
+ * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilters]]).
  *
  * '''Why the answer cannot change''': each row that it removes is removed by the join as well, so it does not matter which
- * of them were tested. Computing a task again may leave other rows of these; what becomes of the rest depends on their
- * values alone, as a filter that comes late never goes below an exchange that deals rows out in turn.
+ * of them were tested. What does matter is that a task which is computed again gives the rows that it gave before: Spark
+ * compares checksums of what it wrote, and takes a difference for an indeterminate stage. So it is decided once for each
+ * partition whether it is tested, by the first of its attempts that asks.
  *
  * @param id
  *   unique in the application
@@ -36,48 +32,70 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
 
   // ---- in a task
 
-  @transient private var arrival: LateArrivals.Arrival = _
+  @transient private var asked = false
+  @transient private var arrived: SplitBlockBloom = _
 
-  /** Whether it has arrived. */
+  /** Whether this task tests its rows. */
   def here(): Boolean = {
-    if (arrival == null) arrival = LateArrivals.expect(id, waitMs)
-    arrival.bloom != null
+    if (!asked) {
+      arrived = LateFilters.arrived(id, TaskContext.getPartitionId(), waitMs)
+      asked = true
+    }
+    arrived != null
   }
 
-  /** Once it has arrived. */
-  def bloom: SplitBlockBloom = arrival.bloom
+  /** For a task that tests its rows. */
+  def bloom: SplitBlockBloom = arrived
 
   // ---- on the driver
 
-  @transient @volatile private var placed: Option[(SourceKey, Expression, FilterInfo)] = None
-  @transient @volatile private[filter] var shipped: Option[Broadcast[SplitBlockBloom]] = None
+  @transient @volatile private var state: State = Open
+  @transient private lazy val partitions = new ConcurrentHashMap[Int, State]
 
-  /** Where it was placed, the latest time. */
-  def at(sourceKey: SourceKey, key: Expression, info: FilterInfo): Unit =
-    placed = Some((sourceKey, key, info))
-
-  /** The scan has come to wait after all, for a build side that had finished by then. */
-  def withdraw(): Unit = placed = None
+  /**
+   * What a task of this partition is to do.
+   *
+   * @param last
+   *   whether it will not ask again
+   */
+  private[filter] def answer(partition: Int, last: Boolean): State = state match {
+    case Open if !last => Option(partitions.get(partition)).getOrElse(Open)
+    case now =>
+      partitions.computeIfAbsent(partition, _ => if (now == Open) Never else now)
+  }
 
   /** Decides it from its finished build side, the first time. */
-  private def decide(stage: ExchangeQueryStageExec, conf: SQLConf): Unit =
-    for ((sourceKey, key, info) <- placed) {
-      placed = None
-      // The scan has gone; where the filter is decided only the build side is looked at.
-      val f = RuntimeFilterExec(sourceKey, key, stage, stage)(info)
-      shipped = new FilterDecision(f, conf).late.map(SparkContext.getActive.get.broadcast(_))
+  def decide(at: AppliedRuntimeFilterExec, key: SourceKey, stage: SparkPlan, conf: SQLConf): Unit =
+    if (state == Open) {
+      val f = RuntimeFilterExec(key, at.key, at.child, stage)(at.info)
+      settle(new FilterDecision(f, conf).late match {
+        case Some(bloom) => Arrived(SparkContext.getActive.get.broadcast(bloom))
+        case None => Never
+      })
     }
+
+  /** Whether a partition has been answered for good. */
+  private[filter] def answered: Boolean = !partitions.isEmpty
+
+  private[filter] def settled: Boolean = state != Open
+
+  private[filter] def settle(as: State): Unit = state = as
 
   /**
    * Has the tasks of the build side scheduled before those of the scan, which would come first by their place in the
    * plan: called when the scan's stage is about to be submitted, in a thread of its own.
+   *
+   * @param source
+   *   the canonical form of the build side's exchange
    */
-  def startBuildSide(context: SparkContext): Unit =
+  def startBuildSide(context: SparkContext, source: SparkPlan): Unit =
     try
       for {
         execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
         query <- Option(SQLExecution.getQueryExecution(execution.toLong))
-        stage <- sources(query.executedPlan).find(_._2 eq this).map(_._1)
+        stage <- collectFirst(query.executedPlan) {
+          case s: ExchangeQueryStageExec if s.canonicalized == source => s
+        }
       } submitted(stage)
     catch {
       // It fails again where adaptive execution starts it.
@@ -87,14 +105,22 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
 
 object LateFilter extends AdaptiveSparkPlanHelper {
 
-  /** The late filters of a plan whose build sides are stages, with these. */
-  private def sources(plan: SparkPlan): Seq[(ExchangeQueryStageExec, LateFilter)] =
-    collect(plan) { case s: ExchangeQueryStageExec =>
-      ResolveRuntimeFilters.summaryOf(s).toSeq.flatMap(_.plan.late).map(s -> _)
-    }.flatten
+  /** What is known of a filter: nothing yet, the filter, or that there will be none. */
+  sealed trait State
+  case object Open extends State
+  final case class Arrived(bloom: Broadcast[SplitBlockBloom]) extends State
+  case object Never extends State
+
+  /** Where tasks of a plan's stages expect one, or may yet. */
+  def expected(plan: SparkPlan): Seq[AppliedRuntimeFilterExec] = plan match {
+    case q: QueryStageExec if q.isMaterialized => Nil
+    case q: QueryStageExec => expected(q.plan)
+    case f: AppliedRuntimeFilterExec if f.late.isDefined => f +: expected(f.child)
+    case p => p.children.flatMap(expected)
+  }
 
   /** Longest time in ms that a scan's stage is held back for its build side's to be submitted. */
-  private val submitMs = 500L
+  private val submitMs = 200L
 
   private def submitted(stage: ExchangeQueryStageExec): Unit = {
     val end = System.nanoTime + submitMs * 1000000
@@ -107,13 +133,9 @@ object LateFilter extends AdaptiveSparkPlanHelper {
       case _ =>
     }
   }
-
-  /** Decides those whose build sides have finished. */
-  def arrive(plan: SparkPlan, conf: SQLConf): Unit =
-    sources(plan).foreach { case (stage, late) => if (stage.isMaterialized) late.decide(stage, conf) }
 }
 
-/** Whether the filter may hold the key, once it is here; null for a null key. */
+/** Whether the filter may hold the key, where this task tests its rows; null for a null key. */
 final case class LateContains(child: Expression, late: LateFilter) extends UnaryExpression with Predicate {
   override def nullIntolerant: Boolean = true
 

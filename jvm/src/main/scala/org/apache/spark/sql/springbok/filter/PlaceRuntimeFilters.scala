@@ -49,13 +49,15 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
    */
   private[filter] def placed(plan: SparkPlan, adaptive: Boolean): SparkPlan = {
     def record = joinOf(plan)
-    if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty) plan
+    // A build side that prunes partitions is planned once more, with its filters in it.
+    def done = plan.exists {
+      case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => true
+      case _ => false
+    }
+    if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty || done) plan
     else
       Guarded("PlaceRuntimeFilters", plan, record.map(_.query)) {
-        val placed = new Placement(plan, record.get, adaptive, conf).place()
-        // Planned anew after each stage: the build side of a late filter may be the one that has finished.
-        LateFilter.arrive(placed, conf)
-        placed
+        new Placement(plan, record.get, adaptive, conf).place()
       }
   }
 
@@ -79,7 +81,6 @@ final private case class PlacedAt(target: ExprId, info: FilterInfo)
 
 /** A key of a build side that filters are made of. */
 final private case class Candidate(
-    label: String,
     probeKey: Expression,
     sourceKey: SourceKey,
     at: Seq[PlacedAt],
@@ -125,7 +126,6 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
         case None if !adaptive => PlaceStaticFilters.applied(f, scan, i)
         case None => RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(i)
         case Some(late) =>
-          late.at(f.sourceKey, f.key, i)
           val test = Some(LateContains(f.key, late))
           AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, scan)(i)
       }
@@ -175,18 +175,19 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
           None
       }
     }
-    if (candidates.isEmpty) (built, Nil)
+    val started = this.started(j, record, d, exchange)
+    if (candidates.isEmpty && started.isEmpty) (built, Nil)
     else {
-      val labels =
-        candidates.flatMap(c => c.at.map(i => s"${i.info.record.id} <- ${c.label}"))
+      val records = candidates.flatMap(_.at.map(_.info.record)) ++ started.map(_._1)
+      val keys = candidates.map(c => c.sourceKey -> c.bloomBytes) ++ started.map(_._2)
       val summary = SummaryPlan(
-        labels,
-        BuildSides.summarizedKeys(exchange, candidates.map(c => c.sourceKey -> c.bloomBytes)),
+        records.map(r => s"${r.id} <- ${r.sourceKey}"),
+        BuildSides.summarizedKeys(exchange, keys),
         conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
-        conf.getConf(SpringbokConf.FILTER_MERGE_BYTES),
-        candidates.flatMap(_.at.flatMap(_.info.late))
+        conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
       )
-      val source = BuildSides.summarized(built, summary)
+      // Without adaptive execution the driver reads the broadcast, and a summary would hide that it is like another one.
+      val source = if (adaptive) BuildSides.summarized(built, summary) else built
       val edge = BuildSides.exchange(source).get
       val own = candidates.map { c =>
         Pending(c.probeKey, c.sourceKey, edge, MakeEdge(c.at.map(i => i.target -> i.info).toMap, c.kept))
@@ -194,6 +195,25 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       (source, own)
     }
   }
+
+  /**
+   * The late filters of the join whose scans have started, so that nothing else is placed from their keys, with these.
+   * Planned anew after each stage: their build side may be the one that has finished, and they are decided.
+   */
+  private def started(
+      j: BaseJoinExec,
+      record: JoinRecord,
+      d: Direction,
+      exchange: SparkPlan
+  ): Seq[(FilterRecord, (SourceKey, Long))] =
+    for {
+      at <- LateFilter.expected(j.children(1 - d.source)) if at.info.record.join == record.id
+      on <- FilterOn.of(j, d) if on.index == at.info.record.key
+      key <- BuildSides.sourceKey(exchange, j, d, on)
+    } yield {
+      if (BuildSides.finished(exchange)) at.late.foreach(_.decide(at, key, exchange, conf))
+      at.info.record -> (key -> estimates.bloomBytes(j, d, on))
+    }
 
   private def candidate(
       j: BaseJoinExec,
@@ -257,13 +277,14 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
             minRejection,
             wanted,
             targets.pushable(t.at),
+            t.grouped,
             waiting.late(f, waits || local(t))
           )
         )
       }
       // What a late filter leaves depends on when it comes.
       val leaves = kept.filter(_ => waits)
-      Candidate(label, probeKey, sourceKey, at.distinctBy(_.target), leaves, estimates.bloomBytes(j, d, on))
+      Candidate(probeKey, sourceKey, at.distinctBy(_.target), leaves, estimates.bloomBytes(j, d, on))
     }
   }
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
   BroadcastBoundExec,
+  BroadcastRange,
   FilterInfo,
   SourceKey
 }
@@ -26,7 +27,8 @@ import org.apache.spark.sql.springbok.SpringbokConf
  *                                                        +- Scan date_dim
  * }}}
  *
- * '''When''': as [[PlaceRuntimeFilters]] says, from broadcast joins to columns of files that are whole numbers inside, and
+ * '''When''': as [[PlaceRuntimeFilters]] says, from broadcast joins to scans in their own stages, where the scan cannot
+ * be part of an exchange that another part of the query reads as well, and to columns that are whole numbers inside, and
  * no partition columns, which Spark prunes by itself.
  *
  * '''Why the answer cannot change''': as there; the scan may skip rows whose key is null or outside of the range of all
@@ -48,7 +50,7 @@ object PlaceStaticFilters extends Rule[SparkPlan] {
   private[filter] def reaches(t: Target, key: SourceKey, conf: SQLConf): Boolean = {
     val scan = t.at.collectLeaves().headOption.collect { case s: FileSourceScanExec => s }
     conf.getConf(SpringbokConf.FILTER_TYPES).contains("MINMAX") && key.isInstanceOf[SourceKey.Broadcast] &&
-    FilterKey.column(t.key).exists { a =>
+    t.sameStage && !t.grouped && FilterKey.column(t.key).exists { a =>
       KeyType.isLong(a.dataType) && KeyType.isLong(t.key.dataType) &&
       scan.exists(!ScanPruning.byPartition(_, a, conf))
     }
@@ -58,16 +60,15 @@ object PlaceStaticFilters extends Rule[SparkPlan] {
   private[filter] def applied(p: Pending, scan: SparkPlan, info: FilterInfo): SparkPlan =
     (p.sourceKey, FilterKey.column(p.key)) match {
       case (key: SourceKey.Broadcast, Some(column)) =>
-        val (records, source) = (p.make.records.values.map(_.record).toSeq, executable(p.source))
+        val (range, source) = (new BroadcastRange(key, info.record), executable(p.source))
         def bound(largest: Boolean): Expression = {
           val output = AttributeReference(info.record.sourceKey, column.dataType)()
-          val read = BroadcastBoundExec(key, largest, output, source)(records)
-          ScalarSubquery(SubqueryExec(read.nodeName, read), NamedExpression.newExprId)
+          ScalarSubquery(BroadcastBoundExec(key, largest, output, source)(range), NamedExpression.newExprId)
         }
-        val range = And(GreaterThanOrEqual(column, bound(false)), LessThanOrEqual(column, bound(true)))
+        val predicate = And(GreaterThanOrEqual(column, bound(false)), LessThanOrEqual(column, bound(true)))
         // A subquery that another filter has as well runs once, for one of them.
         info.record.use(Seq("minmax"))
-        val pushed = Pushed("minmax", range, partition = false, None).into(scan)
+        val pushed = Pushed("minmax", predicate, partition = false, None).into(scan)
         AppliedRuntimeFilterExec(key, p.key, None, p.source.canonicalized, pushed)(info)
       case _ => scan
     }

@@ -99,7 +99,7 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
       case Right(_) => record.use(Seq("late", "bloom"))
     }
     test.toOption.map(
-      _.getOrElse(SplitBlockBloom.ofBytes(conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES)))
+      _.getOrElse(SplitBlockBloom.ofBytes(32))
     )
   }
 
@@ -136,10 +136,11 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
     if (o.pushed.isEmpty && o.row.isEmpty) f.child
     else {
       val child = o.pushed.fold(f.child)(_.into(f.child))
+      // The scan may skip some rows of a key that is not on the build side and read others.
+      val whole = o.pushed.filter(_ => f.info.grouped).map(_.predicate)
+      val test = (whole ++ o.row.map(_.predicate)).reduceOption(And(_, _))
       val applied =
-        AppliedRuntimeFilterExec(f.sourceKey, f.key, o.row.map(_.predicate), f.source.canonicalized, child)(
-          f.info
-        )
+        AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, child)(f.info)
       applied.copyTagsFrom(f)
       applied
     }

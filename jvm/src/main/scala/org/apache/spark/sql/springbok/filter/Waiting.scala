@@ -27,16 +27,19 @@ final private class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf)
     BuildSides.finished(exchange) || (setting match {
       case "ALWAYS" => true
       case "NEVER" => false
-      case _ if placed.nonEmpty => placed.forall(_.late.isEmpty)
+      case _ if placed.nonEmpty => !placed.exists(_.late)
       case _ if forced.isDefined => math.floorMod(forced.get + record.id + on.index, 3) > 0
       case _ => buildTime.idleMs(exchange) <= benefitMs
     })
   }
 
-  /** Whether a filter may come while its scan runs: one that is tested row by row, on rows that are not dealt out in turn. */
+  /**
+   * Whether a filter may come while its scan runs: one that is tested row by row, on rows that no group is made of and
+   * that are not dealt out in turn.
+   */
   def mayBeLate(j: BaseJoinExec, on: FilterOn, t: Target, kept: Option[Double]): Boolean = {
     val pays = FilterCost.pays(kept.getOrElse(FilterCost.unknownKept), t.savedNs, FilterCost.test(0))
-    blooms && on.range.isEmpty && (pays || forced.isDefined) && !j.exists {
+    blooms && on.range.isEmpty && !t.grouped && (pays || forced.isDefined) && !j.exists {
       case e: ShuffleExchangeExec => e.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
       case _ => false
     }
@@ -44,9 +47,10 @@ final private class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf)
 
   /** The filter's late form, if it is one. */
   def late(f: FilterRecord, edge: Boolean): Option[LateFilter] = {
-    f.late.filter(_ => edge).foreach(_.withdraw())
-    f.late = Option.unless(edge)(f.late.getOrElse(LateFilters.make(waitMs)))
-    if (f.late.nonEmpty) f.outcome = Reason.late
-    f.late
+    f.late = !edge
+    Option.unless(edge) {
+      f.outcome = Reason.late
+      LateFilters.make(waitMs)
+    }
   }
 }

@@ -13,7 +13,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   )
   val late: Reason = made.fixed(
     "LATE",
-    "placed; its scan starts without it and tests rows from when it arrives",
+    "placed; its scan starts without it, and tasks that begin after it has arrived test their rows",
     "Waiting for the build side would take longer than the filter saves. One that is not used came after its scan had ended.",
     by(FILTER_WAIT)
   )

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
-import org.apache.spark.sql.springbok.filter.LateFilter
 import org.apache.spark.sql.springbok.stats.PlanStats
 
 /**
@@ -124,8 +123,8 @@ final class FilterRecord(
   /** Time in ms from the start of the build side's stage to the decision: the scan had to wait for it. */
   @volatile var waitedMs: Option[Long] = None
 
-  /** The filter, where its scan does not wait for it. */
-  @volatile var late: Option[LateFilter] = None
+  /** Whether its scan does not wait for it. */
+  @volatile var late: Boolean = false
   @volatile var bytes: Option[Long] = None
   @volatile var falsePositiveRate: Option[Double] = None
 

@@ -115,7 +115,9 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   private def running(s: LogicalQueryStage): Estimate = {
     val filters = s.physicalPlan match {
       case q: QueryStageExec =>
-        q.plan.collect { case f: AppliedRuntimeFilterExec if f.info != null => f.info.record }
+        q.plan.collect {
+          case f: AppliedRuntimeFilterExec if f.info != null && f.late.isEmpty => f.info.record
+        }
       case _ => Nil
     }
     val kept = filters.flatMap(_.kept).product
