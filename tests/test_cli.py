@@ -65,7 +65,7 @@ def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> 
         found = [c for c in doctor.of_session(spark) if c.state == "warning"]
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
-    assert len(found) == 1 and "no runtime filters" in found[0].what and found[0].advice
+    assert len(found) == 1 and "ranges of broadcasts" in found[0].what and found[0].advice
 
 
 def test_the_doctor_fails_without_java_or_jar(monkeypatch: pytest.MonkeyPatch) -> None:
