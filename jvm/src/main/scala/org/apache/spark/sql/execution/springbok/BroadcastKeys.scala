@@ -41,16 +41,16 @@ final class BroadcastKeys private (
   def facts: KeyFacts = {
     // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
     val listed = math.max(conf.getConf(SpringbokConf.FILTER_IN_LIMIT), if (long) KeyFacts.listed else 0)
-    val out = new KeyFacts(dataType, listed, 0, rows)
-    foreach(out.addLong, out.add)
-    out
+    read(listed)
   }
 
   /** The smallest and the largest value, None if there are none. */
-  def range: Option[(Any, Any)] = {
-    val out = new KeyFacts(dataType, 0, 0, rows)
+  def range: Option[(Any, Any)] = read(0).range
+
+  private def read(listed: Int): KeyFacts = {
+    val out = new KeyFacts(dataType, listed, 0, rows)
     foreach(out.addLong, out.add)
-    out.range
+    out
   }
 
   /** Size in bytes of the bloom filter. */
@@ -103,6 +103,8 @@ object BroadcastKeys {
     }
 
   /**
+   * @param relation
+   *   not fetched where it has too many rows
    * @param rows
    *   of the relation
    * @param index
@@ -111,7 +113,7 @@ object BroadcastKeys {
    *   types of all its keys: several short ones are packed into one long
    */
   def of(
-      relation: Any,
+      relation: => Any,
       rows: Long,
       index: Int,
       types: Seq[DataType],

@@ -101,6 +101,9 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
   private var nodes = 0
   private var filters = 0
 
+  /** Joins with late filters, by an earlier planning: only of these scans may have started without theirs. */
+  private val lateJoins = of.query.filters.filter(_.late).map(_.join).toSet
+
   def place(): SparkPlan = go(plan, Nil)
 
   private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {
@@ -207,7 +210,8 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       exchange: SparkPlan
   ): Seq[(FilterRecord, (SourceKey, Long))] =
     for {
-      at <- LateFilter.expected(j.children(1 - d.source)) if at.info.record.join == record.id
+      at <- if (lateJoins(record.id)) LateFilter.expected(j.children(1 - d.source)) else Nil
+      if at.info.record.join == record.id
       on <- FilterOn.of(j, d) if on.index == at.info.record.key
       key <- BuildSides.sourceKey(exchange, j, d, on)
     } yield {
@@ -252,10 +256,11 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
         Reason.smallBenefit(benefit, minBenefitMs)
       )
       waits = wanted || !adaptive || waiting.edge(record, on, exchange, benefit)
-      allowed = near.filter(t => waits || local(t) || waiting.mayBeLate(j, on, t, kept))
+      edge = (t: Target) => waits || local(t)
+      allowed = near.filter(t => edge(t) || waiting.mayBeLate(j, on, t, kept))
       _ <- Either.cond(allowed.nonEmpty, (), Reason.noWaiting)
       _ <- Either.cond(filters + allowed.size <= maxFilters, (), Reason.tooManyFilters)
-      size = BuildSides.nodes(exchange) * allowed.count(t => waits || local(t))
+      size = BuildSides.nodes(exchange) * allowed.count(edge)
       _ <- Either.cond(nodes + size <= maxNodes, (), Reason.planTooLarge)
     } yield {
       filters += allowed.size
@@ -278,7 +283,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
             wanted,
             targets.pushable(t.at),
             t.grouped,
-            waiting.late(f, waits || local(t))
+            waiting.late(f, edge(t))
           )
         )
       }
@@ -293,7 +298,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
     FilterOn.of(j, Direction(1)).foreach(on => decline(record, on.index, on.build, why))
 
   private def decline(record: JoinRecord, i: Int, key: Expression, why: Reason): Unit = {
-    val placed = record.query.filters.filter(f => f.join == record.id && f.key == i && f.number.isDefined)
+    val placed = record.query.placed(record.id, i)
     if (placed.isEmpty) {
       val f = record.query.filter(record.id, i, None)(
         new FilterRecord(record.id, i, FilterKey.label(key), None, None)

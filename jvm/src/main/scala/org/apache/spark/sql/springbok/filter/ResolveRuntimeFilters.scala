@@ -47,17 +47,18 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     f.child
   }
 
-  /** The exchange that a stage runs, itself or a twin that it reuses. */
-  def exchangeOf(s: ExchangeQueryStageExec): SparkPlan = s.plan match {
+  /** An exchange itself; of a stage the one that it runs, its own or a twin that it reuses. */
+  def exchangeOf(source: SparkPlan): SparkPlan = source match {
+    case s: ExchangeQueryStageExec => exchangeOf(s.plan)
     case ReusedExchangeExec(_, e) => e
     case e => e
   }
 
-  /** The summary under an exchange, of the run that filled it. */
-  def summaryOf(s: ExchangeQueryStageExec): Option[SummarizeKeysExec] =
-    exchangeOf(s).children.headOption.flatMap(under)
+  /** The summary under an exchange or its stage, of the run that filled it. */
+  def summaryOf(source: SparkPlan): Option[SummarizeKeysExec] =
+    exchangeOf(source).children.headOption.flatMap(under)
 
-  private[filter] def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
+  private def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
     case k: SummarizeKeysExec => Some(k)
     case _: WholeStageCodegenExec | _: InputAdapter => under(p.children.head)
     case _ => None
@@ -75,17 +76,13 @@ final private class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
 
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
-    val exchange = f.source match {
-      case q: ExchangeQueryStageExec => ResolveRuntimeFilters.exchangeOf(q)
-      case other => other
-    }
+    val exchange = ResolveRuntimeFilters.exchangeOf(f.source)
     val outcome = record.memo match {
       case Some((of, o: Outcome)) if of eq exchange => o
       case _ =>
         val o = decide()
         record.memo = Some(exchange -> o)
-        record.waitedMs =
-          exchange.children.headOption.flatMap(ResolveRuntimeFilters.under).flatMap(_.runningMs)
+        record.waitedMs = ResolveRuntimeFilters.summaryOf(exchange).flatMap(_.runningMs)
         o
     }
     rewritten(outcome)

@@ -22,8 +22,7 @@ final private class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf)
 
   /** Whether the scans wait; once said, that stays until the exchange has finished, and then nobody has to. */
   def edge(record: JoinRecord, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean = {
-    def placed =
-      record.query.filters.filter(f => f.join == record.id && f.key == on.index && f.number.nonEmpty)
+    def placed = record.query.placed(record.id, on.index)
     BuildSides.finished(exchange) || (setting match {
       case "ALWAYS" => true
       case "NEVER" => false

@@ -222,6 +222,10 @@ final class QueryRecord {
     val placed = all.filter(_.number.isDefined).map(f => f.join -> f.key).toSet
     all.filterNot(f => f.number.isEmpty && f.targetTable.isEmpty && placed(f.join -> f.key))
   }
+
+  /** Those from a key of a join that have been placed. */
+  def placed(join: Int, key: Int): Seq[FilterRecord] =
+    filters.filter(f => f.join == join && f.key == key && f.number.isDefined)
   def orders: Seq[JoinOrderRecord] = root.synchronized(root.orderRecords.toList)
   def conjuncts: Seq[ConjunctRecord] = root.synchronized(root.conjunctRecords.toList)
   def failures: Seq[(String, String)] = root.synchronized(root.failureTexts.toList)
