@@ -58,6 +58,7 @@ ARMS = {
         Arm("B-strategy", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "OFF"}),
         Arm("B-filters", springbok=True, settings={"spark.springbok.join.enabled": "false"}),
         Arm("B-local", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
+        Arm("B-single", springbok=True, settings={"spark.springbok.runtimeFilter.maxNumber": "1"}),
         Arm("B-order", springbok=True, settings=_ORDER_ONLY),
         Arm("B+order", springbok=True, settings={"spark.springbok.reorder.enabled": "true"}),
     )

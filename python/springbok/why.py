@@ -20,7 +20,7 @@ _STRATEGIES = {
     "merge": "sort-merge",
     "sort-merge": "sort-merge",
 }
-_KINDS = {"bloom": "bloom", "in": "in", "minmax": "minmax", "filter": None}
+_KINDS = {"bloom": "bloom", "bitmap": "bitmap", "in": "in", "minmax": "minmax", "filter": None}
 
 
 def why_not(df: DataFrame | Report, what: str, table: str | None = None) -> str:
@@ -28,7 +28,7 @@ def why_not(df: DataFrame | Report, what: str, table: str | None = None) -> str:
 
     Args:
         df: a DataFrame, or its report.
-        what: a strategy ("broadcast", "hash", "merge") or a filter ("filter", "bloom", "in", "minmax").
+        what: a strategy ("broadcast", "hash", "merge") or a filter ("filter", "bloom", "bitmap", "in", "minmax").
         table: only joins on columns of this table, or filters on its scan.
 
     Raises:

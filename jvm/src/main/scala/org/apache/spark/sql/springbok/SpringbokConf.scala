@@ -175,7 +175,10 @@ object SpringbokConf extends Logging {
 
   val FILTER_TYPES: ConfigEntry[Seq[String]] = SQLConf
     .buildConf(prefix + "runtimeFilter.types")
-    .doc("The kinds of runtime filter that may be used, a comma-separated list of: IN, MINMAX, BLOOM.")
+    .doc(
+      "The kinds of runtime filter that may be used, a comma-separated list of: IN, MINMAX, BLOOM. IN is a list for " +
+        "the scan, and a bitmap of whole numbers that lie close together for its rows."
+    )
     .version("0.1.0")
     .stringConf
     .transform(_.toUpperCase(Locale.ROOT))

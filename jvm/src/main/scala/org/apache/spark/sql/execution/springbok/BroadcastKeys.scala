@@ -6,7 +6,8 @@ import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.springbok.filter.{FilterKey, KeyFacts, KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.filter.{FilterKey, KeyBitmap, KeyFacts, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types.DataType
 
@@ -62,17 +63,35 @@ final class BroadcastKeys private (
     b
   }
 
+  /** Those from `min` to `max`, which are all. */
+  def bitmap(min: Long, max: Long): KeyBitmap = {
+    val b = KeyBitmap.over(min, max)
+    foreach(b.put, _ => ())
+    b
+  }
+
+  /** Time in ns of a lookup in the relation. */
+  def lookupNs(range: Option[(Any, Any)]): Double = {
+    val dense = range.exists {
+      case (low: Long, high: Long) => types.size == 1 && FilterCost.dense(high.toDouble - low, rows.toDouble)
+      case _ => false
+    }
+    FilterCost.lookup(rows.toDouble, relation.isInstanceOf[LongHashedRelation], dense)
+  }
+
   private def foreach(whole: Long => Unit, other: Any => Unit): Unit =
     relation match {
       case _: LongHashedRelation if types.size == 1 && long =>
         relation.keys().foreach(row => whole(row.getLong(0)))
       case _ =>
         val project = UnsafeProjection.create(key)
+        // `row.get(0, type)` looks for the type anew, which takes ten times as long as the rest.
+        val read = InternalRow.getAccessor(dataType, nullable = false)
         // The iterator reuses its row, and the projection its own.
         relation.keys().foreach { row =>
           val values = project(row)
           if (!values.isNullAt(0)) {
-            val v = values.get(0, dataType)
+            val v = read(values, 0)
             if (long) whole(v.asInstanceOf[Number].longValue) else other(v)
           }
         }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.filter.{FilterKey, LateContains, LateFilter}
 import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord}
 import org.apache.spark.sql.types.DataType
@@ -63,8 +64,8 @@ final case class Comparison(below: Boolean, orEqual: Boolean) {
  *
  * @param domain
  *   distinct values that the probe side's key takes, None if unknown
- * @param savedNs
- *   time in ns that a removed row saves between scan and join
+ * @param saving
+ *   what a removed row saves between scan and join
  * @param wanted
  *   whether the query asks for it by a hint
  * @param pushable
@@ -79,7 +80,7 @@ final case class FilterInfo(
     query: QueryRecord,
     record: FilterRecord,
     domain: Option[Double],
-    savedNs: Double,
+    saving: FilterCost.Saving,
     minRejection: Double,
     wanted: Boolean = false,
     pushable: Boolean = true,

@@ -24,7 +24,7 @@ final private[filter] class BuildTime(estimates: JoinEstimates, cores: Int, conf
     case e =>
       val work = e.children.map(stage)
       val tasks = math.min(cores.toDouble, math.max(1.0, work.map(_.tasks).maxOption.getOrElse(1.0)))
-      val ns = work.map(_.workNs).sum + rows(e) * KeyTrace.cost(e, 0)
+      val ns = work.map(_.workNs).sum + rows(e) * KeyTrace.cost(e)
       work.map(_.belowMs).maxOption.getOrElse(0.0) + FilterCost.idle(ns, tasks, cores) / 1e6
   }
 
@@ -37,7 +37,7 @@ final private[filter] class BuildTime(estimates: JoinEstimates, cores: Int, conf
     case _ if p.children.isEmpty => Work(rows(p) * p.output.size * FilterCost.decode, tasks(p), 0)
     case _ =>
       val below = p.children.map(stage)
-      val own = p.children.zipWithIndex.map { case (c, i) => rows(c) * KeyTrace.cost(p, i) }
+      val own = p.children.zipWithIndex.map { case (c, i) => rows(c) * estimates.cost(p, i) }
       Work(below.map(_.workNs).sum + own.sum, below.map(_.tasks).max, below.map(_.belowMs).max)
   }
 

@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.report.{Reason, TableName}
 import org.apache.spark.sql.springbok.stats.ParquetFooters
 
@@ -23,8 +24,8 @@ import org.apache.spark.sql.springbok.stats.ParquetFooters
  *   the key there
  * @param column
  *   the column that stands for it
- * @param savedNs
- *   what a row that is removed there saves up to the join, in ns
+ * @param saving
+ *   what a row that is removed there saves, without the lookup in the join's own broadcast
  * @param sameStage
  *   whether no exchange stands between
  * @param grouped
@@ -38,7 +39,7 @@ final private[filter] case class Target(
     table: String,
     column: Attribute,
     label: String,
-    savedNs: Double,
+    saving: Saving,
     sameStage: Boolean,
     benefitNs: Double,
     grouped: Boolean
@@ -85,7 +86,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
   def of(
       p: SparkPlan,
       key: Expression,
-      saved: Double = 0,
+      saving: Saving = Saving(0),
       sameStage: Boolean = true,
       leverage: Double = 0,
       grouped: Boolean = false
@@ -102,9 +103,9 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
           FilterTargets.table(scan),
           FilterKey.anchor(key),
           label,
-          saved,
+          saving,
           sameStage,
-          rows * (saved + skipped(scan, key)) + leverage,
+          rows * (saving.ns + skipped(scan, key)) + leverage,
           grouped
         )
       )
@@ -116,9 +117,18 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
           case _ => leverage
         }
         val groups = grouped || KeyTrace.groups(p)
-        of(p.children(r.child), r.key, saved + KeyTrace.cost(p, r.child), here, further, groups)
+        of(p.children(r.child), r.key, below(p, r.child, saving), here, further, groups)
       }
     }
+
+  private def below(p: SparkPlan, child: Int, saving: Saving): Saving =
+    saving.below(
+      estimates.cost(p, child),
+      p match {
+        case j: BaseJoinExec => estimates.passed(j, child)
+        case _ => 1
+      }
+    )
 
   /** What reading a row takes, in ns, as far as the scan may skip whole files or row groups by the key. */
   private def skipped(scan: SparkPlan, key: Expression): Double = {
@@ -143,17 +153,17 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
         val keys = if (child == 0) j.rightKeys else j.leftKeys
         val probe = j.children(1 - child)
         val most =
-          keys.map(k => of(probe, k, own(j, 1 - child)).map(_.benefitNs).sum).maxOption.getOrElse(0.0)
+          keys.map(k => of(probe, k, own(j)).map(_.benefitNs).sum).maxOption.getOrElse(0.0)
         leverages.put(j, most): Unit
         most
       }
     case _ => 0.0
   }
 
-  /** What a row saves at the join itself whose filter it is. */
-  def own(j: BaseJoinExec, probe: Int): Double = j match {
-    case _: BroadcastHashJoinExec => FilterCost.ownBroadcastProbe
-    case _ => KeyTrace.cost(j, probe)
+  /** What a row saves at the join itself whose filter it is; of a broadcast it is known once that is made. */
+  def own(j: BaseJoinExec): Saving = j match {
+    case _: BroadcastHashJoinExec => Saving(0)
+    case _ => Saving(KeyTrace.cost(j))
   }
 
   def whyNone(p: SparkPlan, key: Expression): Reason = {

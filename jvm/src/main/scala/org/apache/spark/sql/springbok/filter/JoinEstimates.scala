@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
 import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
 
@@ -114,6 +115,36 @@ final private[filter] class JoinEstimates(
   def rows(p: SparkPlan): Option[Double] = p.logicalLink.map { l =>
     val e = stats(l)
     e.rows.fold(sizeInBytes(l) / e.rowBytes)(_.value)
+  }
+
+  /**
+   * The part of a side's rows that a join lets through, if each of them is in the result at most once. No less than a
+   * tenth: the estimate may be off, and a test for nothing costs less than a row for nothing.
+   */
+  def passed(j: BaseJoinExec, s: Int): Double = {
+    val part = for {
+      out <- j.logicalLink.flatMap(stats(_).rows)
+      in <- side(j, s).flatMap(_.rows)
+    } yield out.value / math.max(1.0, in.value)
+    part.fold(1.0)(p => math.max(0.1, math.min(1.0, p)))
+  }
+
+  /** Time in ns that an operator takes for a row that comes from child `from`. */
+  def cost(p: SparkPlan, from: Int): Double = p match {
+    case b: BroadcastHashJoinExec if (b.buildSide == BuildLeft) == (from == 1) => lookupNs(b)
+    case _: BroadcastHashJoinExec => 0
+    case _ => KeyTrace.cost(p)
+  }
+
+  /** Of a broadcast that may not be there yet. */
+  private def lookupNs(b: BroadcastHashJoinExec): Double = {
+    val (s, keys) = if (b.buildSide == BuildLeft) (0, b.leftKeys) else (1, b.rightKeys)
+    side(b, s).flatMap(e => e.rows.map(e -> _.value)).fold(FilterCost.probe) { case (e, rows) =>
+      val key = Option.when(keys.size == 1)(keys.head).filter(k => KeyType.isLong(k.dataType))
+      val range =
+        for (c <- key.flatMap(FilterKey.only).flatMap(e.columns.get); a <- c.min; b <- c.max) yield b - a
+      FilterCost.lookup(rows, key.isDefined, range.exists(FilterCost.dense(_, rows)))
+    }
   }
 
   /** The effect of a filter, None if nothing is known. */

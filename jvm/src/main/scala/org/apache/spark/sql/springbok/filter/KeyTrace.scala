@@ -2,7 +2,6 @@ package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
-import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
@@ -151,16 +150,13 @@ object KeyTrace {
     case _ => false
   }
 
-  /** Time in ns that an operator takes for a row that comes from child `from`. */
-  def cost(plan: SparkPlan, from: Int): Double = plan match {
+  /** Time in ns that an operator takes for a row, of a broadcast join without the lookup. */
+  def cost(plan: SparkPlan): Double = plan match {
     case _: ShuffleExchangeExec => FilterCost.shuffle
     case _: BroadcastExchangeExec => FilterCost.collect
     case _: SortExec => FilterCost.sort
     case _: BaseAggregateExec => FilterCost.aggregate
     case _: WindowExec | _: WindowGroupLimitExec => FilterCost.window
-    case b: BroadcastHashJoinExec =>
-      if (from == 0 == (b.buildSide == BuildRight)) FilterCost.probe
-      else 0
     case _: ShuffledHashJoinExec | _: BroadcastNestedLoopJoinExec => FilterCost.probe
     case _: SortMergeJoinExec => FilterCost.merge
     case _: ProjectExec | _: FilterExec => FilterCost.project

@@ -234,7 +234,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       probeKey <- FilterKey.of(on.probe).toRight(Reason.keyType(buildKey.dataType.sql))
       _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(on.probe)))
       sourceKey <- BuildSides.sourceKey(exchange, j, d, on).toRight(Reason.noSummary)
-      all = targets.of(j.children(1 - d.source), probeKey, targets.own(j, 1 - d.source))
+      all = targets.of(j.children(1 - d.source), probeKey, targets.own(j))
       _ <- Either.cond(all.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
       broadcast = !j.isInstanceOf[ShuffledJoin]
       reached = all.filterNot(t => SparkFilters.cover(t.at, t.key, buildKey, broadcast))
@@ -278,7 +278,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
             record.query,
             f,
             estimate.flatMap(_.domain),
-            t.savedNs,
+            t.saving,
             minRejection,
             wanted,
             targets.pushable(t.at),

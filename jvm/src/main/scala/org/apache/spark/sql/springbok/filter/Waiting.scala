@@ -37,7 +37,7 @@ final private class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf)
    * that are not dealt out in turn.
    */
   def mayBeLate(j: BaseJoinExec, on: FilterOn, t: Target, kept: Option[Double]): Boolean = {
-    val pays = FilterCost.pays(kept.getOrElse(FilterCost.unknownKept), t.savedNs, FilterCost.test(0))
+    val pays = FilterCost.pays(kept.getOrElse(FilterCost.unknownKept), t.saving.ns, FilterCost.test(0))
     blooms && on.range.isEmpty && !t.grouped && (pays || forced.isDefined) && !j.exists {
       case e: ShuffleExchangeExec => e.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
       case _ => false

@@ -348,7 +348,7 @@ class RuntimeFilterSuite extends SpringbokTest {
         .asInstanceOf[org.apache.spark.sql.classic.DataFrame]
         .queryExecution
         .explainString(org.apache.spark.sql.execution.FormattedMode)
-      assert(after.contains("RF000[bloom] -> mid_id"), after)
+      assert(after.contains("RF000[bitmap] -> mid_id"), after)
       assert(after.contains("(Springbok)"), after)
       assert(after.length < 40000)
     }
