@@ -286,7 +286,7 @@ object SpringbokConf extends Logging {
     .buildConf(prefix + "runtimeFilter.minBenefitMs")
     .doc(
       "Time in ms that a filter must be expected to save for a scan to wait for another stage: about what it takes to " +
-        "plan and schedule one."
+        "plan and schedule one. A twentieth of it for a scan that waits anyway, in the stage of a broadcast join."
     )
     .version("0.1.0")
     .longConf

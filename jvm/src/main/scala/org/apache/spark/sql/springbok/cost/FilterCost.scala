@@ -34,6 +34,9 @@ object FilterCost {
   /** Whether Spark keeps a relation of that many whole-number keys within such a range in an array. */
   def dense(range: Double, keys: Double): Boolean = range < math.max(1024.0, 4 * keys)
 
+  /** What placing a filter takes of what a stage takes to be planned and scheduled. */
+  val localShare = 0.05
+
   /** What is taken for the part of rows that stays when nothing is known. */
   val unknownKept = 0.5
 
@@ -53,18 +56,18 @@ object FilterCost {
   /**
    * What a row that is removed at a scan saves.
    *
-   * @param ns
-   *   time in ns up to the join whose filter it is
+   * @param joinNs
+   *   time in ns that the join whose filter it is takes for a row
+   * @param wayNs
+   *   time in ns on the way there
    * @param reach
    *   the part of the rows that would have got there
    */
-  final case class Saving(ns: Double, reach: Double = 1) {
+  final case class Saving(joinNs: Double, wayNs: Double = 0, reach: Double = 1) {
+    def ns: Double = wayNs + reach * joinNs
 
     /** The same from below an operator that takes `cost` ns a row and lets the part `passed` of them through. */
-    def below(cost: Double, passed: Double): Saving = Saving(cost + passed * ns, passed * reach)
-
-    /** In ns, with what the join itself takes for a row. */
-    def withJoin(ownNs: Double): Double = ns + reach * ownNs
+    def below(cost: Double, passed: Double): Saving = Saving(joinNs, cost + passed * wayNs, passed * reach)
   }
 
   /** Time in ns of all cores that is lost while so many of them do this work. */

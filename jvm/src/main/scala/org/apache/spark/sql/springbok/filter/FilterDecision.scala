@@ -223,7 +223,10 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   /** Time in ns that a removed row saves, now that the build side is known. */
   private def saved(k: KeyFacts): Double =
-    f.info.saving.withJoin(broadcast.flatMap(_.toOption).fold(0.0)(_.lookupNs(k.range)))
+    broadcast
+      .flatMap(_.toOption)
+      .fold(f.info.saving)(b => f.info.saving.copy(joinNs = b.lookupNs(k.range)))
+      .ns
 
   /** Size in bytes of the bloom filter, before it is made. */
   private def bloomBytes(k: KeyFacts): Either[Reason, Long] =

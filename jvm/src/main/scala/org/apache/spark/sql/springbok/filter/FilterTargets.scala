@@ -25,7 +25,7 @@ import org.apache.spark.sql.springbok.stats.ParquetFooters
  * @param column
  *   the column that stands for it
  * @param saving
- *   what a row that is removed there saves, without the lookup in the join's own broadcast
+ *   what a row that is removed there saves
  * @param sameStage
  *   whether no exchange stands between
  * @param grouped
@@ -160,11 +160,11 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
     case _ => 0.0
   }
 
-  /** What a row saves at the join itself whose filter it is; of a broadcast it is known once that is made. */
-  def own(j: BaseJoinExec): Saving = j match {
-    case _: BroadcastHashJoinExec => Saving(0)
-    case _ => Saving(KeyTrace.cost(j))
-  }
+  /** What a row saves at the join itself whose filter it is. */
+  def own(j: BaseJoinExec): Saving = Saving(j match {
+    case b: BroadcastHashJoinExec => estimates.lookupNs(b)
+    case _ => KeyTrace.cost(j)
+  })
 
   def whyNone(p: SparkPlan, key: Expression): Reason = {
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {

@@ -136,8 +136,8 @@ final private[filter] class JoinEstimates(
     case _ => KeyTrace.cost(p)
   }
 
-  /** Of a broadcast that may not be there yet. */
-  private def lookupNs(b: BroadcastHashJoinExec): Double = {
+  /** The same of a lookup in a broadcast that may not be there yet. */
+  def lookupNs(b: BroadcastHashJoinExec): Double = {
     val (s, keys) = if (b.buildSide == BuildLeft) (0, b.leftKeys) else (1, b.rightKeys)
     side(b, s).flatMap(e => e.rows.map(e -> _.value)).fold(FilterCost.probe) { case (e, rows) =>
       val key = Option.when(keys.size == 1)(keys.head).filter(k => KeyType.isLong(k.dataType))

@@ -249,12 +249,10 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       near = if (mode == "LOCAL") pushed.filter(local) else pushed
       _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
       benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * near.map(_.benefitNs).sum / 1e6 / cores
-      // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses.
-      _ <- Either.cond(
-        wanted || waiting.always || near.exists(local) || benefit >= minBenefitMs,
-        (),
-        Reason.smallBenefit(benefit, minBenefitMs)
-      )
+      // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses; one that waits
+      // anyway loses what planning the filter takes.
+      least = if (near.exists(local)) minBenefitMs * FilterCost.localShare else minBenefitMs
+      _ <- Either.cond(wanted || waiting.always || benefit >= least, (), Reason.smallBenefit(benefit, least))
       waits = wanted || !adaptive || waiting.edge(record, on, exchange, benefit)
       edge = (t: Target) => waits || local(t)
       allowed = near.filter(t => edge(t) || waiting.mayBeLate(j, on, t, kept))

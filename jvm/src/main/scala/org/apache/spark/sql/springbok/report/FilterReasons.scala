@@ -64,7 +64,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   )
   val smallBenefit: (Double, Double) => Reason = declined.of2(
     "SMALL_BENEFIT",
-    "it would save about {benefit_ms} ms, and make a scan wait for another stage; the least is {least_ms} ms",
+    "it would save about {benefit_ms} ms; the least is {least_ms} ms",
     "The tables are small.",
     by(FILTER_MIN_BENEFIT_MS)
   )

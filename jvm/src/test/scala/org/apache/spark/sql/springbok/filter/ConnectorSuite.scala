@@ -73,7 +73,7 @@ class ConnectorSuite extends SpringbokTest {
     conf(shuffled: _*) {
       val df = same("SELECT f.id, b.grp FROM mem.fact f JOIN blocks b ON f.id = b.block WHERE b.grp = 1")
       assert(connector(df).forall(_.runtimeFilters.isEmpty))
-      assert(used(df).map(_.kinds) == Seq(Seq("bloom")), why(df))
+      assert(used(df).map(_.kinds) == Seq(Seq("bitmap")), why(df))
     }
   }
 
