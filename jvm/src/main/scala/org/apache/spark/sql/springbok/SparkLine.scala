@@ -6,6 +6,7 @@ import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.util.collection.BitSet
 
 /** All that depends on the Spark version: which one this jar was made for, and calls whose signatures differ. */
 object SparkLine {
@@ -46,6 +47,10 @@ object SparkLine {
       case "dataFilters" => dataFilters
       case "partitionFilters" => partitionFilters
     }
+
+  /** The scan of these buckets alone. */
+  def withBuckets(scan: FileSourceScanExec, buckets: BitSet): FileSourceScanExec =
+    copied(scan) { case "optionalBucketSet" => Some(buckets) }
 
   /** The scan with one more predicate to hand to the connector when it starts. */
   def withRuntimeFilter(scan: BatchScanExec, predicate: Expression): BatchScanExec =

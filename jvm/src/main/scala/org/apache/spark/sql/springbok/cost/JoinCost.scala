@@ -41,6 +41,8 @@ object JoinCost {
    *   whether it is partitioned because this very join's exchange has run
    * @param sharedBy
    *   joins of the query that one broadcast of it would serve, this one included
+   * @param unfiltered
+   *   bytes of it that a runtime filter from the other side would spare, which a side that is read first cannot have
    */
   final case class Side(
       rows: Option[Double],
@@ -52,7 +54,8 @@ object JoinCost {
       sorted: Boolean = false,
       boundRows: Option[Double] = None,
       sent: Boolean = false,
-      sharedBy: Int = 1
+      sharedBy: Int = 1,
+      unfiltered: Double = 0
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */
@@ -63,7 +66,7 @@ object JoinCost {
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
-   * executor the table is there already.
+   * executor the table is there already. A side whose groups the other side could have filtered has them all made.
    */
   def broadcast(build: Side, cluster: Cluster): Terms =
     if (build.bytes < 0 || cluster.executors < 1) Seq("network" -> Unknown)
@@ -72,7 +75,8 @@ object JoinCost {
       Seq(
         "network" -> build.bytes * cluster.remote,
         "hash tables" -> build.bytes * cluster.remote * parallel,
-        "driver" -> build.bytes * cluster.cores * driverShare
+        "driver" -> build.bytes * cluster.cores * driverShare,
+        "no filter" -> build.unfiltered
       )
     }
 

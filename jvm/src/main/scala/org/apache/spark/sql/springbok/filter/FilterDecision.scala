@@ -68,7 +68,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
           }
           (pushed, rowLevel(k, bitmaps = true).map(test(k, _)))
       }
-      val kinds = (pushed.map(_.kind).toSeq ++ row.toOption.map(_.kind)).distinct
+      val kinds = (pushed.toSeq.flatMap(_.kinds) ++ row.toOption.map(_.kind)).distinct
       if (kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff)) else record.use(kinds)
       Outcome(pushed, row.toOption)
   }

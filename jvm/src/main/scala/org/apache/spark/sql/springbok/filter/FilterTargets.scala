@@ -13,7 +13,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.report.{Reason, TableName}
-import org.apache.spark.sql.springbok.stats.ParquetFooters
+import org.apache.spark.sql.springbok.stats.Footers
 
 /**
  * A scan that a filter reaches.
@@ -136,7 +136,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
       scan match {
         case s: FileSourceScanExec if ScanPruning.byPartition(s, a, SQLConf.get) => 1.0
         case s: FileSourceScanExec =>
-          ParquetFooters.read(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
+          Footers.read(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
         case b: BatchScanExec if ConnectorPruning.names(b, a) => 1.0
         case _ => 0.0
       }

@@ -3,29 +3,37 @@ package org.apache.spark.sql.springbok.filter
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
-import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters}
+import org.apache.spark.sql.springbok.stats.{Estimate, Footers, ParquetFooters}
 import org.apache.spark.sql.types._
+import org.apache.spark.util.collection.BitSet
 
 /**
  * A filter as a predicate on a column of a scan, which skips partitions, files, row groups and pages by it.
  *
  * @param kind
- *   `in` (every key), `ranges` (several ranges that hold all keys) or `minmax`
+ *   `in` (every key), `ranges` (several ranges that hold all keys), `minmax`, or `buckets` where these are all it skips
  * @param rowGroups
  *   (removed, all) by the footers, where all of them were read
+ * @param buckets
+ *   the buckets to read, None for all
  */
 final private case class Pushed(
     kind: String,
     predicate: Expression,
     partition: Boolean,
-    rowGroups: Option[(Int, Int)]
+    rowGroups: Option[(Int, Int)],
+    buckets: Option[BitSet] = None
 ) {
+  def kinds: Seq[String] = (kind +: buckets.map(_ => ScanPruning.buckets).toSeq).distinct
+
   def into(p: SparkPlan): SparkPlan = p.transformUp {
-    case s: FileSourceScanExec =>
+    case scan: FileSourceScanExec =>
+      val s = buckets.fold(scan)(SparkLine.withBuckets(scan, _))
       if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
       else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
     case b: BatchScanExec => SparkLine.withRuntimeFilter(b, predicate)
@@ -47,6 +55,7 @@ final private class ScanPruning(
   import ScanPruning._
   private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
   private val predicates = new KeyPredicates(column, conf)
+  private val ranges = if (scan.relation.fileFormat.isInstanceOf[OrcFileFormat]) maxOrcRanges else maxRanges
   import predicates._
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
@@ -56,12 +65,21 @@ final private class ScanPruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield Pushed(kind, predicate, partition = true, None)
-    else
-      for {
+    else {
+      val byData = for {
         (kind, predicate, spans) <- data(k, values)
         pruned = prunes(spans)
         if always || pruned.fold(spans.isEmpty && values.exists(_.size <= KeyPredicates.shortList))(_._1 > 0)
       } yield Pushed(kind, predicate, partition = false, pruned.filter(_ => counted).map(p => (p._1, p._2)))
+      values.flatMap(BucketPruning.of(scan, column, _, conf)) match {
+        case None => byData
+        case read =>
+          // All rows of a key lie in one bucket, so none of them is left when it is tested row by row as well.
+          val alone =
+            bounded(k).orElse(exact(values)).map(p => Pushed(buckets, p._2, partition = false, None))
+          byData.orElse(alone).map(_.copy(buckets = read))
+      }
+    }
   }
 
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
@@ -107,7 +125,7 @@ final private class ScanPruning(
       val reached = footers.flatMap(_.range(column.name))
       val (below, rest) = sorted.span(s => reached.exists(_.min > s.to))
       val (within, above) = rest.span(s => reached.forall(_.max >= s.from))
-      split(below, 1) ++ split(within, maxRanges - 2) ++ split(above, 1)
+      split(below, 1) ++ split(within, ranges - 2) ++ split(above, 1)
     }
   }
 
@@ -122,7 +140,7 @@ final private class ScanPruning(
       }
     }
 
-  private lazy val footers = ParquetFooters.read(scan.relation)
+  private lazy val footers = Footers.read(scan.relation)
 
   /** Of a sample of the files nothing is counted. */
   private def counted: Boolean = footers.exists(t => t.files == t.filesRead)
@@ -152,8 +170,14 @@ private object ScanPruning {
   def byPartition(scan: FileSourceScanExec, column: Attribute, conf: SQLConf): Boolean =
     scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
 
+  /** The kind of a filter that skips buckets. */
+  val buckets = "buckets"
+
   /** Each row group and page is compared with every range. */
   val maxRanges = 16
+
+  /** ORC multiplies alternatives out and gives a condition of more than 256 combinations up: two bounds a range. */
+  val maxOrcRanges = 8
 
   /** A range of keys, as they are and as numbers. */
   final case class Span(low: Any, high: Any, from: Double, to: Double)

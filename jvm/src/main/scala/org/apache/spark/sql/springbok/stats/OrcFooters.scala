@@ -8,18 +8,25 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.springbok.stats.ParquetFooters.{Range, RowGroup, Table}
 
-/** Row counts and column ranges from ORC footers; each file counts as one row group. */
+/** Row counts and column ranges from ORC footers; each stripe counts as one row group. */
 private[stats] object OrcFooters {
   def sample(relation: HadoopFsRelation): Option[Table] =
     FooterSample.of(relation, _.isInstanceOf[OrcFileFormat]) { (file, hadoop) =>
       val reader = OrcFiles.createReader(file.getPath, OrcFiles.readerOptions(hadoop))
-      try Seq(whole(reader))
+      try stripes(reader)
       finally reader.close()
     }
 
-  private def whole(reader: Reader): RowGroup = {
-    val (schema, rows) = (reader.getSchema, reader.getNumberOfRows)
-    val stats = reader.getStatistics
+  private def stripes(reader: Reader): Seq[RowGroup] = {
+    val (rows, stats) = (reader.getStripes.asScala.map(_.getNumberOfRows), reader.getStripeStatistics.asScala)
+    val schema = reader.getSchema
+    // A file may have been written without statistics of its stripes.
+    if (rows.size == stats.size)
+      rows.zip(stats).map { case (n, s) => rowGroup(schema, n, s.getColumnStatistics) }.toSeq
+    else Seq(rowGroup(schema, reader.getNumberOfRows, reader.getStatistics))
+  }
+
+  private def rowGroup(schema: TypeDescription, rows: Long, stats: Array[ColumnStatistics]): RowGroup = {
     val columns = for {
       (name, t) <- schema.getFieldNames.asScala.zip(schema.getChildren.asScala).toSeq
       if t.getId < stats.length

@@ -95,10 +95,7 @@ object ParquetFooters {
     }
   }
 
-  /** What the footers of this relation's files say; None if it is not Parquet, or nothing could be read. */
-  def read(relation: HadoopFsRelation): Option[Table] = sample(relation).filter(_.filesRead > 0)
-
-  /** The same with what could not be read; None if it is not Parquet. */
+  /** What the footers say, with what could not be read; None if the files are not Parquet. */
   private[stats] def sample(relation: HadoopFsRelation): Option[Table] =
     FooterSample.of(relation, _.isInstanceOf[ParquetFileFormat]) { (file, hadoop) =>
       val metadata = ParquetFooterReader.readFooter(HadoopInputFile.fromStatus(file, hadoop), NO_FILTER)

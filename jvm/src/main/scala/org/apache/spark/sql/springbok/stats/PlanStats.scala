@@ -6,13 +6,13 @@ import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.ArrayData
-import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord, Reason}
 import org.apache.spark.sql.types._
 
 /**
@@ -28,6 +28,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     extends PredicateHelper {
   private val known = new IdentityHashMap[LogicalPlan, Estimate]()
   private val relations = new RelationStats
+  private val inStages = new IdentityHashMap[SparkPlan, Seq[FilterRecord]]()
 
   def apply(plan: LogicalPlan): Estimate = {
     val before = Option(known.get(plan)).orElse(lasting.get(plan))
@@ -73,7 +74,9 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
       c.withRows(c.rows.map(r => Rows(r.value * expected, r.bound * bound, Source.Estimated)))
     case Project(list, child) => project(list, apply(child), plan.output)
     case Aggregate(grouping, list, child, _) => aggregate(grouping, list, apply(child), plan.output)
-    case j: Join => JoinEstimate(j, apply(j.left), apply(j.right), runtime)
+    case j: Join =>
+      val e = JoinEstimate(j, apply(j.left), apply(j.right), runtime)
+      if (runtime) unfiltered(j, e) else e
     case u: Union => union(u)
     case Distinct(child) => apply(child)
     case GlobalLimit(IntegerLiteral(n), child) => limit(n.toDouble, apply(child))
@@ -113,17 +116,31 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
 
   /** A stage that has not finished: as its logical plan, less what the runtime filters in it are expected to remove. */
   private def running(s: LogicalQueryStage): Estimate = {
-    val filters = s.physicalPlan match {
+    val e = apply(s.logicalPlan)
+    val kept = filters(s.physicalPlan).flatMap(_.kept).product
+    e.withRows(e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
+  }
+
+  /** The runtime filters that are at work in a stage. */
+  private def filters(stage: SparkPlan): Seq[FilterRecord] = inStages.computeIfAbsent(
+    stage,
+    {
       case q: QueryStageExec =>
         q.plan.collect {
           case f: AppliedRuntimeFilterExec if f.info != null && f.late.isEmpty => f.info.record
         }
       case _ => Nil
     }
-    val kept = filters.flatMap(_.kept).product
-    val e = apply(s.logicalPlan)
-    e.withRows(e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
-  }
+  )
+
+  /** A join whose own filter has removed rows in a stage below: what they do not match is not to be counted twice. */
+  private def unfiltered(j: Join, e: Estimate): Estimate =
+    j.getTagValue(QueryRecord.tag).fold(e) { record =>
+      val own =
+        j.collect { case s: LogicalQueryStage => filters(s.physicalPlan) }.flatten.filter(_.join == record.id)
+      val kept = own.distinctBy(_.key).flatMap(_.kept).filter(_ > 0).product
+      if (own.isEmpty) e else e.withRows(e.rows.map(r => r.copy(value = math.min(r.bound, r.value / kept))))
+    }
 
   /** A cached table: counted when its buffers are there, else as the plan that will fill them. */
   private def cached(m: InMemoryRelation): Estimate =

@@ -20,7 +20,7 @@ final private[stats] class RelationStats {
     sample(relation).filter(_.filesRead > 0)
 
   private def sample(relation: HadoopFsRelation): Option[ParquetFooters.Table] =
-    seen.computeIfAbsent(relation, r => ParquetFooters.sample(r).orElse(OrcFooters.sample(r)))
+    seen.computeIfAbsent(relation, Footers.sample(_))
 
   /** What was left out of a relation's statistics, and why. */
   def ignored(r: LogicalRelation): Seq[Reason] = r.relation match {
