@@ -233,11 +233,19 @@ object SpringbokConf extends Logging {
 
   val FILTER_MAX_NUMBER: ConfigEntry[Int] = SQLConf
     .buildConf(prefix + "runtimeFilter.maxNumber")
-    .doc("Most runtime filters, counted by target scan, in one query.")
+    .doc("Most runtime filters, counted by target scan, in one query; those that save most are kept.")
     .version("0.1.0")
     .intConf
     .checkValue(_ >= 0, "The number must be 0 or more.")
     .createWithDefault(32)
+
+  val FILTER_MAX_TOTAL_BYTES: ConfigEntry[Long] = SQLConf
+    .buildConf(prefix + "runtimeFilter.maxTotalBytes")
+    .doc("Most bytes that the bloom filters of one query may take; those that save most are kept.")
+    .version("0.1.0")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "The size must be 0 or more bytes.")
+    .createWithDefault(128L << 20)
 
   val FILTER_MAX_EDGE_NODES: ConfigEntry[Int] = SQLConf
     .buildConf(prefix + "runtimeFilter.maxEdgeNodes")
@@ -361,6 +369,7 @@ object SpringbokConf extends Logging {
     FILTER_BLOOM_FPP,
     FILTER_MERGE_BYTES,
     FILTER_MAX_NUMBER,
+    FILTER_MAX_TOTAL_BYTES,
     FILTER_MAX_EDGE_NODES,
     FILTER_MAX_KEYS,
     FILTER_WAIT,

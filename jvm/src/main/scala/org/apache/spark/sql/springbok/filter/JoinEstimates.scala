@@ -37,7 +37,7 @@ final private[filter] class JoinEstimates(
 
   /**
    * Which side filters which, or why none may. The side that is filtered must lose rows without a match anyway; of two
-   * possible directions the one from the smaller side is taken.
+   * possible directions the one that is selective is taken, of two such the one from the smaller side.
    */
   def direction(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
     val known = directions.get(j)
@@ -101,7 +101,13 @@ final private[filter] class JoinEstimates(
       )
       // A side that the query wants filtered is not the source.
       val hinted = fixed.filter(s => FilterHint.wants(j, 1 - s))
-      val sides = if (finished.size == 1) finished else if (hinted.size == 1) hinted else fixed
+      // Nor is one that has all of the other's keys.
+      lazy val selective = fixed.filter(s => FilterOn.of(j, Direction(s)).exists(selects(j, Direction(s), _)))
+      val sides =
+        if (finished.size == 1) finished
+        else if (hinted.size == 1) hinted
+        else if (fixed.size > 1 && selective.nonEmpty) selective
+        else fixed
       val forced =
         for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))
           yield sides(math.floorMod(s + r.id, sides.size))
@@ -110,6 +116,9 @@ final private[filter] class JoinEstimates(
       )
     }
   }
+
+  private def selects(j: BaseJoinExec, d: Direction, on: FilterOn): Boolean =
+    on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - conf.getConf(SpringbokConf.FILTER_MIN_REJECTION))
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
   def rows(p: SparkPlan): Option[Double] = p.logicalLink.map { l =>

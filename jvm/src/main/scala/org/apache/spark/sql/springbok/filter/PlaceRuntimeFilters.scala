@@ -94,17 +94,20 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
   private val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
-  private val maxFilters = conf.getConf(SpringbokConf.FILTER_MAX_NUMBER)
   private val estimates = new JoinEstimates(conf, of.query.lasting, adaptive)
   private val targets = new FilterTargets(plan, estimates)
   private val waiting = new Waiting(estimates, cores, conf)
+  private val budget = new FilterBudget(conf)
   private var nodes = 0
-  private var filters = 0
 
   /** Joins with late filters, by an earlier planning: only of these scans may have started without theirs. */
   private val lateJoins = of.query.filters.filter(_.late).map(_.join).toSet
 
-  def place(): SparkPlan = go(plan, Nil)
+  def place(): SparkPlan = {
+    val placed = go(plan, Nil)
+    nodes = 0
+    if (budget.exceeded()) go(plan, Nil) else placed
+  }
 
   private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {
     case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
@@ -257,11 +260,12 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       edge = (t: Target) => waits || local(t)
       allowed = near.filter(t => edge(t) || waiting.mayBeLate(j, on, t, kept))
       _ <- Either.cond(allowed.nonEmpty, (), Reason.noWaiting)
-      _ <- Either.cond(filters + allowed.size <= maxFilters, (), Reason.tooManyFilters)
+      bloomBytes = estimates.bloomBytes(j, d, on)
+      share = FilterBudget.Share(allowed.size.toLong, bloomBytes)
+      _ <- Either.cond(budget.allows((record.id, on.index), benefit, share), (), Reason.tooManyFilters)
       size = BuildSides.nodes(exchange) * allowed.count(edge)
       _ <- Either.cond(nodes + size <= maxNodes, (), Reason.planTooLarge)
     } yield {
-      filters += allowed.size
       nodes += size
       val label = FilterKey.label(buildKey)
       val at = allowed.map { t =>
@@ -287,7 +291,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       }
       // What a late filter leaves depends on when it comes.
       val leaves = kept.filter(_ => waits)
-      Candidate(probeKey, sourceKey, at.distinctBy(_.target), leaves, estimates.bloomBytes(j, d, on))
+      Candidate(probeKey, sourceKey, at.distinctBy(_.target), leaves, bloomBytes)
     }
   }
 

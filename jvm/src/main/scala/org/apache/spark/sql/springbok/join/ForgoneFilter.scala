@@ -6,10 +6,11 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.cost.{FilterCost, JoinOrderCost}
 import org.apache.spark.sql.springbok.stats.{JoinEstimate, PlanStats}
 
 /**
- * What is lost by reading a side first that the other, smaller one could have filtered. Of a table that is little, as its
+ * What is lost by reading a side first that the other one could have filtered. Of a table that is little, as its
  * rows are read once in any case; of groups it is all that they are made of, so a broadcast of them has it in its cost.
  */
 private[join] object ForgoneFilter {
@@ -47,24 +48,31 @@ private[join] object ForgoneFilter {
       otherKeys: Seq[Expression],
       stats: PlanStats
   ): Double = {
-    val grouped = keys.zip(otherKeys).filter { case (k, _) => groupKey(p, k) }
+    val (mine, theirs) = (stats(p), stats(other))
     val spared = for {
-      (k, o) <- grouped
-      (mine, theirs) = (stats(p), stats(other))
-      (all, few, rows) <- mine.bytes.flatMap(a => theirs.bytes.flatMap(f => theirs.rows.map((a, f, _))))
-      if few < all
-    } yield all * (1 - math.min(1.0, rows.value / JoinEstimate.keyDomain(Seq(k), Seq(o), mine, theirs)))
+      (k, o) <- keys.zip(otherKeys)
+      input <- input(p, k)
+      grouped <- stats(input).rows
+      groups <- mine.bytes
+      rows <- theirs.rows
+    } yield {
+      val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.distinct)
+      val kept = math.min(distinct, rows.value) / JoinEstimate.keyDomain(Seq(k), Seq(o), mine, theirs)
+      (groups + grouped.value * FilterCost.aggregate / JoinOrderCost.nsPerByte) * math.max(0, 1 - kept)
+    }
     spared.maxOption.getOrElse(0.0)
   }
 
-  /** Whether the key is one that groups are made by, so that a filter on it goes below the aggregate. */
-  private def groupKey(p: LogicalPlan, key: Expression): Boolean = (p, key) match {
+  /** What groups are made of, if the key is one that they are made by, so that a filter on it goes below the aggregate. */
+  private def input(p: LogicalPlan, key: Expression): Option[LogicalPlan] = (p, key) match {
     case (a: Aggregate, k: Attribute) =>
-      a.aggregateExpressions.exists(e =>
+      val by = a.aggregateExpressions.exists { e =>
         e.exprId == k.exprId && !e.exists(_.isInstanceOf[AggregateExpression])
-      )
-    case (Filter(_, child), k) => groupKey(child, k)
-    case (Project(_, child), k) => k.references.subsetOf(child.outputSet) && groupKey(child, k)
-    case _ => false
+      }
+      Option.when(by)(a.child)
+    case (Filter(_, child), k) => input(child, k)
+    case (Project(_, child), k) =>
+      Option.when(k.references.subsetOf(child.outputSet))(child).flatMap(input(_, k))
+    case _ => None
   }
 }

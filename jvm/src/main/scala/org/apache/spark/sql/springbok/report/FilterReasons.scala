@@ -97,8 +97,8 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   )
   val tooManyFilters: Reason = declined.fixed(
     "TOO_MANY_FILTERS",
-    "the query has as many filters as are allowed",
-    "Counted by target scan.",
+    "the query has as many filters as are allowed, and those save more",
+    s"Counted by target scan, and by the bytes of their bloom filters (`${FILTER_MAX_TOTAL_BYTES.key}`).",
     by(FILTER_MAX_NUMBER)
   )
   val planTooLarge: Reason = declined.fixed(

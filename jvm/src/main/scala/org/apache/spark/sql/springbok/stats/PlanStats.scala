@@ -4,6 +4,7 @@ import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.{LogicalRDD, SparkPlan}
@@ -12,7 +13,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord, Reason}
+import org.apache.spark.sql.springbok.report.{QueryRecord, Reason}
 import org.apache.spark.sql.types._
 
 /**
@@ -28,7 +29,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     extends PredicateHelper {
   private val known = new IdentityHashMap[LogicalPlan, Estimate]()
   private val relations = new RelationStats
-  private val inStages = new IdentityHashMap[SparkPlan, Seq[FilterRecord]]()
+  private val inStages = new IdentityHashMap[SparkPlan, Seq[AppliedRuntimeFilterExec]]()
 
   def apply(plan: LogicalPlan): Estimate = {
     val before = Option(known.get(plan)).orElse(lasting.get(plan))
@@ -76,7 +77,10 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     case Aggregate(grouping, list, child, _) => aggregate(grouping, list, apply(child), plan.output)
     case j: Join =>
       val e = JoinEstimate(j, apply(j.left), apply(j.right), runtime)
-      if (runtime) unfiltered(j, e) else e
+      j.joinType match {
+        case _: InnerLike | LeftSemi if runtime => unfiltered(j, e)
+        case _ => e
+      }
     case u: Union => union(u)
     case Distinct(child) => apply(child)
     case GlobalLimit(IntegerLiteral(n), child) => limit(n.toDouble, apply(child))
@@ -117,27 +121,33 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   /** A stage that has not finished: as its logical plan, less what the runtime filters in it are expected to remove. */
   private def running(s: LogicalQueryStage): Estimate = {
     val e = apply(s.logicalPlan)
-    val kept = filters(s.physicalPlan).flatMap(_.kept).product
+    val kept = filters(s.physicalPlan).flatMap(_.info.record.kept).product
     e.withRows(e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
   }
 
   /** The runtime filters that are at work in a stage. */
-  private def filters(stage: SparkPlan): Seq[FilterRecord] = inStages.computeIfAbsent(
+  private def filters(stage: SparkPlan): Seq[AppliedRuntimeFilterExec] = inStages.computeIfAbsent(
     stage,
     {
       case q: QueryStageExec =>
         q.plan.collect {
-          case f: AppliedRuntimeFilterExec if f.info != null && f.late.isEmpty => f.info.record
+          case f: AppliedRuntimeFilterExec if f.info != null && f.late.isEmpty => f
         }
       case _ => Nil
     }
   )
 
-  /** A join whose own filter has removed rows in a stage below: what they do not match is not to be counted twice. */
+  /**
+   * A join that drops what has no match, and whose own filter has removed such rows in a stage below, one by one: they are
+   * not to be taken off again.
+   */
   private def unfiltered(j: Join, e: Estimate): Estimate =
     j.getTagValue(QueryRecord.tag).fold(e) { record =>
-      val own =
-        j.collect { case s: LogicalQueryStage => filters(s.physicalPlan) }.flatten.filter(_.join == record.id)
+      val own = j
+        .collect { case s: LogicalQueryStage => filters(s.physicalPlan) }
+        .flatten
+        .filter(f => f.predicate.isDefined && f.info.record.join == record.id)
+        .map(_.info.record)
       val kept = own.distinctBy(_.key).flatMap(_.kept).filter(_ > 0).product
       if (own.isEmpty) e else e.withRows(e.rows.map(r => r.copy(value = math.min(r.bound, r.value / kept))))
     }

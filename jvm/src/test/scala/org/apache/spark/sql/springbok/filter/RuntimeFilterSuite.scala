@@ -306,6 +306,22 @@ class RuntimeFilterSuite extends SpringbokTest {
     }
   }
 
+  test("of more filters than are allowed those are placed that save most") {
+    val (few, many) =
+      ("JOIN mid m ON f.mid_id = m.mid_id AND m.grp = 7", "JOIN dim d ON f.sm = d.sm AND d.dim_id < 60")
+    for (joins <- Seq(s"$few $many", s"$many $few"))
+      conf(shuffled, noSparkBroadcast) {
+        val sql = s"SELECT count(*), sum(f.v) FROM fact f $joins"
+        assert(used(same(sql)).map(_.sourceKey).toSet == Set("mid_id", "sm"))
+        conf(SpringbokConf.FILTER_MAX_NUMBER.key -> "1") {
+          val df = same(sql)
+          assert(used(df).map(_.sourceKey) == Seq("mid_id"), record(df).filters.map(_.outcome.text))
+          assert(record(df).filters.exists(_.outcome.code == "TOO_MANY_FILTERS"))
+        }
+        conf(SpringbokConf.FILTER_MAX_TOTAL_BYTES.key -> "0")(assert(used(same(sql)).isEmpty))
+      }
+  }
+
   test(
     "more keys than a list holds: a bloom filter from merged partials, or none where merging costs too much"
   ) {
