@@ -1,17 +1,19 @@
 package org.apache.spark.sql.springbok.join
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinOrderCost}
 import org.apache.spark.sql.springbok.stats.{JoinEstimate, PlanStats}
 
 /**
- * What is lost by reading a side first that the other one could have filtered. Of a table that is little, as its
- * rows are read once in any case; of groups it is all that they are made of, so a broadcast of them has it in its cost.
+ * What is lost by reading a side first that the other one could have filtered: the rows without a match, and of groups all
+ * that they are made of. A broadcast of such a side has it in its cost.
  */
 private[join] object ForgoneFilter {
 
@@ -51,28 +53,29 @@ private[join] object ForgoneFilter {
     val (mine, theirs) = (stats(p), stats(other))
     val spared = for {
       (k, o) <- keys.zip(otherKeys)
-      input <- input(p, k)
-      grouped <- stats(input).rows
-      groups <- mine.bytes
+      made <- making(p, k, stats)
+      bytes <- mine.bytes
       rows <- theirs.rows
     } yield {
       val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.distinct)
       val kept = math.min(distinct, rows.value) / JoinEstimate.keyDomain(Seq(k), Seq(o), mine, theirs)
-      (groups + grouped.value * FilterCost.aggregate / JoinOrderCost.nsPerByte) * math.max(0, 1 - kept)
+      (bytes + made) * math.max(0, 1 - kept)
     }
     spared.maxOption.getOrElse(0.0)
   }
 
-  /** What groups are made of, if the key is one that they are made by, so that a filter on it goes below the aggregate. */
-  private def input(p: LogicalPlan, key: Expression): Option[LogicalPlan] = (p, key) match {
-    case (a: Aggregate, k: Attribute) =>
+  /** What it takes to make the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */
+  private def making(p: LogicalPlan, key: Expression, stats: PlanStats): Option[Double] = p match {
+    case Filter(_, child) => making(child, key, stats)
+    case Project(_, child) =>
+      Option.when(key.references.subsetOf(child.outputSet))(child).flatMap(making(_, key, stats))
+    case a: Aggregate =>
       val by = a.aggregateExpressions.exists { e =>
-        e.exprId == k.exprId && !e.exists(_.isInstanceOf[AggregateExpression])
+        key.references.contains(e.toAttribute) && !e.exists(_.isInstanceOf[AggregateExpression])
       }
-      Option.when(by)(a.child)
-    case (Filter(_, child), k) => input(child, k)
-    case (Project(_, child), k) =>
-      Option.when(k.references.subsetOf(child.outputSet))(child).flatMap(input(_, k))
+      val rows = stats(a.child).rows.filter(_ => by)
+      rows.map(_.value * FilterCost.aggregate / JoinOrderCost.nsPerByte)
+    case _: LogicalRelation | _: DataSourceV2ScanRelation => Some(0.0)
     case _ => None
   }
 }

@@ -28,12 +28,20 @@ class ForgoneFilterSuite extends SpringbokTest {
     assert(in.right.unfiltered > 0.7 * in.right.bytes && in.left.unfiltered == 0)
   }
 
+  test("a broadcast of a table costs the rows that the filter would have spared") {
+    val df = same("SELECT count(*) FROM part p LEFT ANTI JOIN fact f ON p.k = f.k WHERE p.grp = 7")
+    assert(input(df, "k", first = true).right.unfiltered > 0.7 * input(df, "k", first = true).right.bytes)
+  }
+
   test("it costs nothing where no filter could go there") {
     val none = Seq(
       groups.replace("JOIN (", "FULL OUTER JOIN ("),
       groups.replace("p.k = g.k", "p.k = g.m"),
       groups.replace("WHERE grp = 7", ""),
-      groups.replace("(SELECT k, min(v) AS m FROM fact GROUP BY k)", "(SELECT k, v AS m FROM fact)")
+      groups.replace(
+        "(SELECT k, min(v) AS m FROM fact GROUP BY k)",
+        "(SELECT k, v AS m FROM fact LIMIT 90000)"
+      )
     )
     none.foreach(sql => assert(input(same(sql), "k", first = true).right.unfiltered == 0, sql))
     conf(SpringbokConf.FILTER_MODE.key -> "OFF")(
@@ -49,5 +57,20 @@ class ForgoneFilterSuite extends SpringbokTest {
     // A fifth of the facts, not a twenty-fifth.
     val left = input(df, "k", first = false).left.rows.get
     assert(left > 20000 && left < 80000, left)
+  }
+
+  test("a side that has all keys filters nothing: the other one filters it, though it is larger") {
+    conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val df = same(
+        """SELECT count(*), sum(x.v) FROM
+          |(SELECT /*+ BROADCAST(p) */ f.k, f.v, p.t, p.t AS u FROM fact f JOIN part p ON f.k = p.k WHERE p.grp < 100) x
+          |JOIN (SELECT k, avg(v) AS m FROM fact GROUP BY k) g ON x.k = g.k WHERE x.v + length(x.t) + length(x.u) < g.m""".stripMargin
+      )
+      val top = record(df).joins.find(_.other.isDefined).get
+      val in = top.planned.flatMap(_.input).get
+      assert(in.left.bytes > in.right.bytes)
+      val filters = used(df).filter(_.join == top.id)
+      assert(filters.map(_.targetTable) == Seq(Some("fact")), record(df).filters.map(_.outcome.text))
+    }
   }
 }
