@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
@@ -100,13 +102,20 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
   private val budget = new FilterBudget(conf)
   private var nodes = 0
 
+  /** Filters that no earlier planning has placed. */
+  private val fresh = mutable.ArrayBuffer.empty[FilterRecord]
+
   /** Joins with late filters, by an earlier planning: only of these scans may have started without theirs. */
   private val lateJoins = of.query.filters.filter(_.late).map(_.join).toSet
 
   def place(): SparkPlan = {
     val placed = go(plan, Nil)
-    nodes = 0
-    if (budget.exceeded()) go(plan, Nil) else placed
+    if (!budget.exceeded()) placed
+    else {
+      nodes = 0
+      of.query.withdraw(fresh.toSet)
+      go(plan, Nil)
+    }
   }
 
   private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {
@@ -272,6 +281,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
         val f = record.query.filter(record.id, on.index, Some(t.column.exprId)) {
           new FilterRecord(record.id, on.index, label, Some(t.table), Some(t.label))
         }
+        if (f.number.isEmpty) fresh += f
         record.query.number(f)
         f.expectedKept = kept
         PlacedAt(

@@ -206,6 +206,10 @@ final class QueryRecord {
     f.outcome = Reason.placed
   }
 
+  /** Filters that were placed and are not in the plan after all. */
+  def withdraw(fs: Set[FilterRecord]): Unit =
+    root.synchronized(root.filterRecords.filterInPlace((_, f) => !fs(f))): Unit
+
   def addOrder(o: JoinOrderRecord): Unit = root.synchronized(root.orderRecords += o): Unit
   def addConjuncts(c: ConjunctRecord): Unit = root.synchronized(root.conjunctRecords += c): Unit
 
