@@ -66,7 +66,7 @@ object JoinCost {
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
-   * executor the table is there already. A side whose groups the other side could have filtered has them all made.
+   * executor the table is there already. What a filter from the other side would have spared is made and sent in full.
    */
   def broadcast(build: Side, cluster: Cluster): Terms =
     if (build.bytes < 0 || cluster.executors < 1) Seq("network" -> Unknown)

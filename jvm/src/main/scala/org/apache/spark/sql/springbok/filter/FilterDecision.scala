@@ -93,6 +93,8 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
     case _ => None
   }
 
+  private def broadcastKeys: Option[BroadcastKeys] = broadcast.flatMap(_.toOption)
+
   private def facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
     case _ if broadcast.isDefined =>
       // Reading the keys takes a while, and their number may say it all.
@@ -125,7 +127,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   /** Distinct keys; of a broadcast too large to be listed at most its rows. */
   private def distinct(k: KeyFacts): Option[Double] =
-    k.distinct.orElse(broadcast.flatMap(_.toOption).map(_.rows.toDouble))
+    k.distinct.orElse(broadcastKeys.map(_.rows.toDouble))
 
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
   private def push(how: PartialFunction[(SparkPlan, Attribute), Option[Pushed]]): Option[Pushed] = for {
@@ -191,7 +193,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
       else
         bloomBytes(k).map { bytes =>
           val rate = SplitBlockBloom.falsePositiveRate(distinct(k).getOrElse(0.0), bytes)
-          KeySet(bitmap = false, bytes, rate, FilterCost.test(bytes))
+          KeySet(None, bytes, rate, FilterCost.test(bytes))
         }
     val most = math.max(smallBitmap, bloom.fold(_ => 0L, _.bytes))
     // Where filters are forced, of either kind.
@@ -199,23 +201,25 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
     val bitmap =
       if (!bitmaps || !types("IN") || !wanted) None
       else
-        whole(k)
-          .flatMap { case (low, high) => KeyBitmap.bytes(low, high) }
-          .filter(_ <= most)
-          .map(bytes => KeySet(bitmap = true, bytes, 0, FilterCost.testBitmap(bytes)))
+        for {
+          (low, high) <- whole(k)
+          bytes <- KeyBitmap.bytes(low, high) if bytes <= most
+        } yield KeySet(Some((low, high)), bytes, 0, FilterCost.testBitmap(bytes))
     bitmap.fold(bloom)(Right(_))
   }
 
   /** The range of whole-number keys that are all at hand. */
   private def whole(k: KeyFacts): Option[(Long, Long)] =
-    k.range.filter(_ => k.values != null || broadcast.exists(_.isRight)).collect {
+    k.range.filter(_ => k.values != null || broadcastKeys.isDefined).collect {
       case (low: Long, high: Long) if KeyType.isLong(k.dataType) => (low, high)
     }
 
   private def test(k: KeyFacts, set: Option[KeySet]): RowTest = set.fold(nothing) { s =>
     val sc = SparkSession.active.sparkContext
-    if (s.bitmap) RowTest("bitmap", BitmapContains(f.key, sc.broadcast(bitmap(k))))
-    else RowTest("bloom", BloomContains(f.key, sc.broadcast(bloom(k, s.bytes))))
+    s.bitmap match {
+      case Some((low, high)) => RowTest("bitmap", BitmapContains(f.key, sc.broadcast(bitmap(k, low, high))))
+      case None => RowTest("bloom", BloomContains(f.key, sc.broadcast(bloom(k, s.bytes))))
+    }
   }
 
   private def saves(k: KeyFacts, kept: Double, test: Double): Reason =
@@ -223,10 +227,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   /** Time in ns that a removed row saves, now that the build side is known. */
   private def saved(k: KeyFacts): Double =
-    broadcast
-      .flatMap(_.toOption)
-      .fold(f.info.saving)(b => f.info.saving.copy(joinNs = b.lookupNs(k.range)))
-      .ns
+    broadcastKeys.fold(f.info.saving)(b => f.info.saving.copy(joinNs = b.lookupNs(k.range))).ns
 
   /** Size in bytes of the bloom filter, before it is made. */
   private def bloomBytes(k: KeyFacts): Either[Reason, Long] =
@@ -234,26 +235,24 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
     else
       Option(k.bloom)
         .map(_.bytes)
-        .orElse(broadcast.flatMap(_.toOption).map(_.bloomBytes))
+        .orElse(broadcastKeys.map(_.bloomBytes))
         .toRight(Reason.noBloom)
 
   private def bloom(k: KeyFacts, bytes: Long): SplitBlockBloom =
-    if (k.values == null) Option(k.bloom).getOrElse(broadcast.get.toOption.get.bloom)
+    if (k.values == null) Option(k.bloom).getOrElse(broadcastKeys.get.bloom)
     else {
       val b = SplitBlockBloom.ofBytes(bytes)
       k.values.forEach(v => b.put(KeyType.hash(v, k.dataType)))
       b
     }
 
-  private def bitmap(k: KeyFacts): KeyBitmap = {
-    val (low, high) = whole(k).get
-    if (k.values == null) broadcast.get.toOption.get.bitmap(low, high)
+  private def bitmap(k: KeyFacts, low: Long, high: Long): KeyBitmap =
+    if (k.values == null) broadcastKeys.get.bitmap(low, high)
     else {
       val b = KeyBitmap.over(low, high)
       k.values.forEach(v => b.put(v.asInstanceOf[Number].longValue))
       b
     }
-  }
 }
 
 private[filter] object FilterDecision {
@@ -264,12 +263,19 @@ private[filter] object FilterDecision {
   /**
    * How the keys of a test are kept.
    *
+   * @param bitmap
+   *   the range of a bitmap, None for a bloom filter
    * @param falsePositives
    *   part of foreign keys that pass
    * @param testNs
    *   time in ns of a test
    */
-  final case class KeySet(bitmap: Boolean, bytes: Long, falsePositives: Double, testNs: Double)
+  final case class KeySet(
+      bitmap: Option[(Long, Long)],
+      bytes: Long,
+      falsePositives: Double,
+      testNs: Double
+  )
 
   /** Bytes of a bitmap that is taken however many keys it has. */
   val smallBitmap: Long = 32L << 10

@@ -50,15 +50,7 @@ final private[filter] class JoinEstimates(
   }
 
   private def decided(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
-    // Filtering the left side needs a join that drops its rows without a match, and the same for the right.
-    val fromRight = j.joinType match {
-      case _: InnerLike | LeftSemi | RightOuter => true
-      case _ => false
-    }
-    val fromLeft = j.joinType match {
-      case _: InnerLike | LeftSemi | LeftOuter | LeftAnti => true
-      case _ => false
-    }
+    val (fromRight, fromLeft) = JoinEstimates.filterable(j.joinType)
     val allowed = Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
     j match {
       case b: BroadcastHashJoinExec if b.isNullAwareAntiJoin =>
@@ -236,4 +228,15 @@ final private[filter] class JoinEstimates(
   }
 
   private def sizeInBytes(p: LogicalPlan): Double = p.stats.sizeInBytes.toDouble
+}
+
+private[springbok] object JoinEstimates {
+
+  /** Whether the left, and whether the right side may be filtered by the other: rows without a match are dropped. */
+  def filterable(t: JoinType): (Boolean, Boolean) = t match {
+    case _: InnerLike | LeftSemi => (true, true)
+    case RightOuter => (true, false)
+    case LeftOuter | LeftAnti => (false, true)
+    case _ => (false, false)
+  }
 }

@@ -2,13 +2,13 @@ package org.apache.spark.sql.springbok.join
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
-import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinOrderCost}
+import org.apache.spark.sql.springbok.filter.JoinEstimates
 import org.apache.spark.sql.springbok.stats.{JoinEstimate, PlanStats}
 
 /**
@@ -25,12 +25,7 @@ private[join] object ForgoneFilter {
       stats: PlanStats,
       conf: SQLConf
   ): (Double, Double) = {
-    val (left, right) = j.joinType match {
-      case _: InnerLike | LeftSemi => (true, true)
-      case RightOuter => (true, false)
-      case LeftOuter | LeftAnti => (false, true)
-      case _ => (false, false)
-    }
+    val (left, right) = JoinEstimates.filterable(j.joinType)
     val filters = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
     def bytes(
         can: Boolean,
