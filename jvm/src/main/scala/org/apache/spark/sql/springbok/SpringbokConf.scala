@@ -103,6 +103,16 @@ object SpringbokConf extends Logging {
     .booleanConf
     .createWithDefault(true)
 
+  val CHOOSE_WRITER: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "exchange.chooseWriter")
+    .doc(
+      "Whether shuffles of few rows get one partition more than spark.shuffle.sort.bypassMergeThreshold, so that each " +
+        "task sorts its rows into one file instead of writing a file a partition."
+    )
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
   val FOOTERS_ENABLED: ConfigEntry[Boolean] = SQLConf
     .buildConf(prefix + "stats.footers.enabled")
     .doc("Whether row counts and column ranges are read from Parquet footers when the catalog has none.")
@@ -354,6 +364,7 @@ object SpringbokConf extends Logging {
     REORDER_ENABLED,
     REORDER_MIN_GAIN,
     CONJUNCT_ENABLED,
+    CHOOSE_WRITER,
     FOOTERS_ENABLED,
     FOOTERS_MAX_FILES,
     FOOTERS_MAX_MS,

@@ -8,6 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
+import org.apache.spark.sql.springbok.exchange.ChooseShuffleWriter
 import org.apache.spark.sql.springbok.filter._
 import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
 import org.apache.spark.sql.springbok.reorder.ReorderJoins
@@ -25,6 +26,7 @@ import org.apache.spark.sql.springbok.report.LastReports
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
  *     | stage preparation . [PlaceRuntimeFilters] edges from build sides to scans, after EnsureRequirements
+ *     | ................. [ChooseShuffleWriter] shuffles of few rows into one file a task
  *     | ................. or [PlaceStaticFilters], where adaptive execution is off: broadcasts' ranges
  *     v                                                                    <---------------------------------+
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
@@ -57,6 +59,7 @@ private object Hooks {
     e.injectPlannerStrategy(_ => PlanNullAwareAntiJoin)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
+    e.injectQueryStagePrepRule(_ => ChooseShuffleWriter)
     e.injectColumnar(_ => PlaceStaticFilters.Hook)
     e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)
   }

@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.exchange.StageTasks
 
 /**
  * How long a build side holds a scan that waits for it, in time that is lost. While its tasks fill the cluster nothing is:
@@ -43,9 +44,8 @@ final private[filter] class BuildTime(estimates: JoinEstimates, cores: Int, conf
 
   private def rows(p: SparkPlan): Double = estimates.rows(p).getOrElse(0.0)
 
-  /** Spark splits files as finely as it needs for all cores, but not below the cost of opening one. */
   private def tasks(leaf: SparkPlan): Double = leaf match {
-    case s: FileSourceScanExec => math.ceil(s.relation.sizeInBytes.toDouble / conf.filesOpenCostInBytes)
+    case s: FileSourceScanExec => StageTasks.splits(s, cores, conf)
     case _ => cores.toDouble
   }
 }

@@ -24,10 +24,10 @@ import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
  * @param domain
  *   distinct values of the probe side's key, None if unknown
  */
-final private[filter] case class Kept(kept: Double, domain: Option[Double])
+final private[springbok] case class Kept(kept: Double, domain: Option[Double])
 
 /** What statistics say about the filters of a join. */
-final private[filter] class JoinEstimates(
+final private[springbok] class JoinEstimates(
     conf: SQLConf,
     lasting: PlanStats.Lasting,
     adaptive: Boolean = true
@@ -113,10 +113,11 @@ final private[filter] class JoinEstimates(
     on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - conf.getConf(SpringbokConf.FILTER_MIN_REJECTION))
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
-  def rows(p: SparkPlan): Option[Double] = p.logicalLink.map { l =>
-    val e = stats(l)
-    e.rows.fold(sizeInBytes(l) / e.rowBytes)(_.value)
-  }
+  def rows(p: SparkPlan): Option[Double] =
+    counted(p).orElse(p.logicalLink.map(l => sizeInBytes(l) / stats(l).rowBytes))
+
+  /** Expected rows of an operator's output, None where nothing counts them. */
+  def counted(p: SparkPlan): Option[Double] = p.logicalLink.flatMap(stats(_).rows).map(_.value)
 
   /**
    * The part of a side's rows that a join lets through, if each of them is in the result at most once. No less than a

@@ -63,7 +63,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       }
   }
 
-  private def joinOf(plan: SparkPlan): Option[JoinRecord] =
+  private[springbok] def joinOf(plan: SparkPlan): Option[JoinRecord] =
     plan.collectFirst { case j: BaseJoinExec if recordOf(j).isDefined => recordOf(j).get }
 
   private[filter] def recordOf(j: BaseJoinExec): Option[JoinRecord] =

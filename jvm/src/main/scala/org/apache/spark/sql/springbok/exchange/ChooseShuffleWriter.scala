@@ -1,0 +1,116 @@
+package org.apache.spark.sql.springbok.exchange
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.internal.config.SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD
+import org.apache.spark.shuffle.sort.SortShuffleManager
+import org.apache.spark.sql.catalyst.plans.physical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.{ExpandExec, GenerateExec, SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
+import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost}
+import org.apache.spark.sql.springbok.filter.{JoinEstimates, PlaceRuntimeFilters}
+import org.apache.spark.sql.springbok.stats.PlanStats
+
+/**
+ * Spares shuffles of few rows the writing of a file for each partition.
+ *
+ * Up to `spark.shuffle.sort.bypassMergeThreshold` partitions, 200, and a shuffle has 200 unless told otherwise, each map task
+ * writes a file a partition and then puts them together: at 0.6 ms a file that takes longer than a filtered scan. Above
+ * it Spark sorts a task's rows by partition and writes one file. So exchanges that are expected to have few rows a file
+ * ask for one partition more than the threshold; adaptive execution merges the small partitions as before.
+ *
+ * '''When''': adaptive execution merges partitions; Spark's own sort shuffle writes them; the exchange is one that Spark
+ * has put in, with its number of partitions, more than half the threshold; [[ShuffleWriteCost.saved]] is above 0, summed
+ * over all exchanges that have to agree: those that feed one stage, and those that may be the same (see
+ * [[StageInputs]]). One of them that is running or has finished decides for the others.
+ *
+ * '''Why the answer cannot change''': each row goes to the partition that its key's hash says, for any number of them; the
+ * inputs of a stage have the same number, so what belongs together meets. Numbers that the query itself asks for, that a
+ * streaming state or a bucketed table fixes, are left alone.
+ *
+ * '''Settings''': `spark.springbok.exchange.chooseWriter`.
+ */
+object ChooseShuffleWriter extends Rule[SparkPlan] {
+  def apply(plan: SparkPlan): SparkPlan =
+    if (!conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.CHOOSE_WRITER)) plan
+    else {
+      val record = PlaceRuntimeFilters.joinOf(plan).map(_.query)
+      Guarded("ChooseShuffleWriter", plan, record) {
+        if (!sortsShuffles || !conf.coalesceShufflePartitionsEnabled || !plan.exists(mayChange)) plan
+        else rewritten(plan, record.fold(new PlanStats.Lasting)(_.lasting))
+      }
+    }
+
+  private def sortsShuffles: Boolean = SparkEnv.get.shuffleManager.isInstanceOf[SortShuffleManager]
+
+  private def forced: Option[Int] = conf.getConf(SpringbokConf.FORCED)
+
+  /** The number of partitions that a shuffle of `n` may get instead. */
+  private[exchange] def other(n: Int): Int =
+    if (forced.isDefined) n + 1 else SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD) + 1
+
+  private def mayChange(p: SparkPlan): Boolean = p match {
+    case e: ShuffleExchangeExec if e.shuffleOrigin == ENSURE_REQUIREMENTS =>
+      val n = e.outputPartitioning.numPartitions
+      val more = other(n)
+      (e.outputPartitioning match {
+        case _: HashPartitioning | _: RangePartitioning => n == conf.numShufflePartitions
+        case _ => false
+      }) && n < more && n * 2 > more - 1
+    case _ => false
+  }
+
+  private def rewritten(plan: SparkPlan, lasting: PlanStats.Lasting): SparkPlan = {
+    val estimates = new JoinEstimates(conf, lasting)
+    val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
+    val tasks = new StageTasks(estimates.counted, cores, conf)
+
+    // At most: a partial aggregate has up to a row a group in each of its tasks, and what nothing counts has no more
+    // rows than come in.
+    def rows(p: SparkPlan, writing: Double): Option[Double] = p match {
+      case a: BaseAggregateExec =>
+        val in = rows(a.child, writing)
+        estimates.counted(a).fold(in)(groups => in.map(math.min(_, groups * writing)))
+      case _: GenerateExec | _: ExpandExec => estimates.counted(p)
+      case u: UnaryExecNode => estimates.counted(u).orElse(rows(u.child, writing))
+      case _ => estimates.counted(p)
+    }
+
+    def saved(e: ShuffleExchangeExec): Double = {
+      val writing = tasks(e.child)
+      // Where nothing is known nothing is changed.
+      rows(e.child, writing).fold(Double.NegativeInfinity)(
+        ShuffleWriteCost.saved(_, writing, e.outputPartitioning.numPartitions)
+      )
+    }
+
+    val groups = StageInputs.groups(plan, mayChange).zipWithIndex
+    val more = groups.flatMap { case (g, i) =>
+      val n = conf.numShufflePartitions
+      val wanted = g.fixed match {
+        case Nil => forced.fold(g.pending.map(saved).sum > 0)(seed => math.floorMod(seed + i, 2) == 0)
+        case numbers => numbers.forall(_ == other(n))
+      }
+      if (wanted) g.pending else Nil
+    }
+    change(plan, more)
+  }
+
+  private def change(plan: SparkPlan, wanted: Seq[ShuffleExchangeExec]): SparkPlan = {
+    def go(p: SparkPlan): SparkPlan = p.mapChildren(go) match {
+      case e: ShuffleExchangeExec if wanted.exists(_ eq p) =>
+        val changed = e.copy(outputPartitioning = e.outputPartitioning match {
+          case h: HashPartitioning => h.copy(numPartitions = other(h.numPartitions))
+          case r: RangePartitioning => r.copy(numPartitions = other(r.numPartitions))
+          case same => same
+        })
+        changed.copyTagsFrom(e)
+        changed
+      case same => same
+    }
+    if (wanted.isEmpty) plan else go(plan)
+  }
+}
