@@ -98,6 +98,7 @@ def _scale(args: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory() as folder:
             tables = {
                 "merging": ("Merging and sending filters", scale.merging(spark)),
+                "writing": ("Writing a shuffle", scale.writing(spark)),
                 "planning-joins": ("Planning and the number of joins", scale.planning_joins(spark, Path(folder))),
                 "planning-files": ("Planning and the number of files", scale.planning_files(spark, Path(folder))),
             }

@@ -2,7 +2,8 @@
 
 Measured per unit here: the union of two partial bloom filters and what one is when shipped. The driver's time for a
 stage of n tasks is n times that; `runtimeFilter.maxMergeBytes` bounds it. Planning is measured on plans that never run:
-chains of 2 to 40 joins, and a table of 10^2 to 10^5 files.
+chains of 2 to 40 joins, and a table of 10^2 to 10^5 files. Beside it what a shuffle's map tasks take, by their rows, to
+write a file a partition (200 partitions) and to sort into one (201).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks import measure
 from benchmarks.arms import ARMS, Arm, applied
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ TASKS = (1_000, 10_000, 100_000)
 EXECUTORS = (10, 100, 1_000)
 JOINS = (2, 5, 10, 20, 30, 40)
 FILES = (100, 1_000, 10_000, 100_000)
+TASK_ROWS = (100, 10_000, 100_000, 1_000_000, 4_000_000)
 _ROUNDS = 5
 
 Table = list[list[Any]]
@@ -62,6 +65,26 @@ def _union_us(bloom: Any, size: int) -> float:
         a.union(b)
         times.append((time.perf_counter() - start) * 1e6)
     return statistics.median(times[50:])
+
+
+def writing(spark: SparkSession) -> Table:
+    """CPU of a query that shuffles so many rows in 8 map tasks, in both ways that Spark writes them."""
+    arms = [Arm(str(n), springbok=False, settings={"spark.sql.shuffle.partitions": str(n)}) for n in (200, 201)]
+    table: Table = [["rows a map task", "shuffled MB", "200 partitions CPU s", "201 partitions CPU s"]]
+    for rows in TASK_ROWS:
+        cpu: dict[str, list[float]] = {a.name: [] for a in arms}
+        for i in range(-1, _ROUNDS):
+            for arm in arms:
+                with applied(spark, arm):
+                    ran = measure.run(
+                        spark,
+                        f"SELECT sum(a), sum(b) FROM (SELECT id AS a, id * 3 AS b, hash(id) AS k "
+                        f"FROM range(0, {rows * 8}, 1, 8) DISTRIBUTE BY k)",
+                    )
+                cpu[arm.name] += [ran.figures.cpu_s] if i >= 0 else []
+        seconds = [f"{statistics.median(c):.2f}" for c in cpu.values()]
+        table.append([f"{rows:,}", f"{ran.figures.shuffle_bytes / 1e6:.1f}", *seconds])
+    return table
 
 
 def planning_joins(spark: SparkSession, folder: Path) -> Table:

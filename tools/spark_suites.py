@@ -69,20 +69,21 @@ def classpath() -> str:
     return CLASSPATH.read_text().strip()
 
 
-def home(jars: str) -> Path:
-    """A source tree as far as the suites look into it: the SQL files, out of the tests jar."""
-    resources = HOME / "sql" / "core" / "src" / "test" / "resources"
-    if not resources.exists():
+def resources(jars: str) -> Path:
+    """A source tree as far as the suites look into it, under HOME: what the tests jar has beside classes."""
+    folder = HOME / "sql" / "core" / "src" / "test" / "resources"
+    if not folder.exists():
         jar = next(j for j in jars.split(":") if Path(j).name.startswith("spark-sql_") and j.endswith("-tests.jar"))
         with zipfile.ZipFile(jar) as z:
-            z.extractall(resources, [n for n in z.namelist() if not n.endswith(".class")])
-    return HOME
+            z.extractall(folder, [n for n in z.namelist() if not n.endswith(".class")])
+    return folder
 
 
 def run(suite: str, arm: str, springbok: Path, heap: str, only: list[str]) -> dict[str, str]:
     """The tests of a suite in an arm: name to `passed`, `ignored` or the first line of the failure."""
     jars = classpath()
-    spark_home = home(jars)
+    # Before the jars: some suites read their data as files.
+    jars = f"{resources(jars)}:{jars}"
     tests: list[str] = []
     for t in only:
         tests += ["-t", t]
@@ -94,13 +95,13 @@ def run(suite: str, arm: str, springbok: Path, heap: str, only: list[str]) -> di
         command = [
             sbt.java(), f"-Xmx{heap}", "-Xss8m", "-XX:+UseSerialGC",
             *[f"--add-opens=java.base/{p}=ALL-UNNAMED" for p in OPENS],
-            "-Dspark.testing=1", "-Dspark.ui.enabled=false", f"-Dspark.test.home={spark_home}",
+            "-Dspark.testing=1", "-Dspark.ui.enabled=false", f"-Dspark.test.home={HOME}",
             "-Dio.netty.tryReflectionSetAccessible=true", f"-Djava.io.tmpdir={folder}", *settings,
             "-cp", f"{springbok}:{jars}", "org.scalatest.tools.Runner",
             "-R", next(j for j in jars.split(":") if "spark-sql_" in j and j.endswith("-tests.jar")),
             "-s", SQL + suite, "-u", f"{folder}/xml", *tests,
         ]  # fmt: skip
-        env_home = {"SPARK_HOME": str(spark_home), "SPARK_TESTING": "1"}
+        env_home = {"SPARK_HOME": str(HOME), "SPARK_TESTING": "1"}
         import os
 
         log = ROOT / ".cache" / f"suite-{suite}-{arm}.log"

@@ -23,6 +23,12 @@ abstract class SpringbokTest
 
   protected def master: String = "local[2]"
 
+  protected val noBroadcast: (String, String) = SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0"
+  protected val noSparkBroadcast: (String, String) = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+
+  /** Nothing is broadcast but what is hinted. */
+  protected val shuffled: Seq[(String, String)] = Seq(noBroadcast, noSparkBroadcast)
+
   /** Test tables are small: no filter would be worth waiting for. */
   protected def sessionConf: Map[String, String] = Map(SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "0")
 

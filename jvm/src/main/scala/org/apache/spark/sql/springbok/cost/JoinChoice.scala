@@ -126,14 +126,16 @@ object JoinChoice {
         Some(Reason.joinType("shuffled hash", side))
       else if (preserved(in, side)) Some(Reason.tracksMatches(side))
       else overHashLimit(b, p, in)
-    val terms = partitioned(p, b) ++ exchanges(in) :+ ("sorting the output" -> in.orderedOutput * sortShare)
+    val terms = partitioned(p.after(b), b.after(p)) ++ exchanges(
+      in
+    ) :+ ("sorting the output" -> in.orderedOutput * sortShare)
     Alternative(ShuffledHash(side), terms, why)
   }
 
   private def merge(in: JoinInput): Alternative = {
     val why =
       if (!in.equi) Some(Reason.notEqui) else Option.when(!in.mergeable)(Reason.notSortable)
-    Alternative(SortMerge, sortMerge(in.left, in.right) ++ exchanges(in), why)
+    Alternative(SortMerge, sortMerge(in.left.after(in.right), in.right.after(in.left)) ++ exchanges(in), why)
   }
 
   private def nestedLoop(in: JoinInput, side: BuildSide): Alternative = {

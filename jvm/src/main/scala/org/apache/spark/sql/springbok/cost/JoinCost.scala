@@ -41,8 +41,8 @@ object JoinCost {
    *   whether it is partitioned because this very join's exchange has run
    * @param sharedBy
    *   joins of the query that one broadcast of it would serve, this one included
-   * @param unfiltered
-   *   bytes of it that a runtime filter from the other side would spare, which a side that is read first cannot have
+   * @param filtered
+   *   what a runtime filter from the other side leaves of it, if it has not been read yet
    */
   final case class Side(
       rows: Option[Double],
@@ -55,12 +55,32 @@ object JoinCost {
       boundRows: Option[Double] = None,
       sent: Boolean = false,
       sharedBy: Int = 1,
-      unfiltered: Double = 0
+      filtered: Filtered = Filtered()
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */
     def bytes: Double = rows.fold(Unknown)(_ * (rowBytes + tupleOverhead))
+
+    /** What a broadcast of it makes and sends for nothing: it is read before the other side could filter it. */
+    def unfiltered: Double = math.max(0.0, bytes + filtered.made) * (1 - filtered.kept)
+
+    /** What of it is sent where the other side has been: it waits for that side's filter. */
+    def after(other: Side): Side =
+      if (!other.sent || sent) this else copy(rows = rows.map(_ * math.max(leastKept, filtered.kept)))
   }
+
+  /**
+   * The effect of a runtime filter.
+   *
+   * @param kept
+   *   part of the rows that stays
+   * @param made
+   *   what it takes to make the rows of groups, as bytes that could be sent instead
+   */
+  final case class Filtered(kept: Double = 1, made: Double = 0)
+
+  /** What a filter is counted on to leave at least: the estimate may be off. */
+  val leastKept = 0.1
 
   /**
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times

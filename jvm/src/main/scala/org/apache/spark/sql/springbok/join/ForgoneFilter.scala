@@ -7,56 +7,55 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.springbok.cost.{FilterCost, JoinOrderCost}
+import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost, JoinOrderCost}
 import org.apache.spark.sql.springbok.filter.JoinEstimates
 import org.apache.spark.sql.springbok.stats.{JoinEstimate, PlanStats}
 
 /**
- * What is lost by reading a side first that the other one could have filtered: the rows without a match, and of groups all
- * that they are made of. A broadcast of such a side has it in its cost.
+ * What a runtime filter from the other side leaves of a side that could have one: rows with a match, and of groups what
+ * those are made of. A broadcast, which is read first, goes without; a side that is sent after the other one has it.
  */
 private[join] object ForgoneFilter {
 
-  /** Bytes of the left and of the right side that would not be made. */
+  /** The filter on the left and on the right side. */
   def of(
       j: Join,
       lk: Seq[Expression],
       rk: Seq[Expression],
       stats: PlanStats,
       conf: SQLConf
-  ): (Double, Double) = {
+  ): (JoinCost.Filtered, JoinCost.Filtered) = {
     val (left, right) = JoinEstimates.filterable(j.joinType)
     val filters = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
-    def bytes(
+    def side(
         can: Boolean,
         p: LogicalPlan,
         keys: Seq[Expression],
         other: LogicalPlan,
         otherKeys: Seq[Expression]
     ) =
-      if (can && filters) spared(p, keys, other, otherKeys, stats) else 0.0
-    (bytes(left, j.left, lk, j.right, rk), bytes(right, j.right, rk, j.left, lk))
+      if (can && filters) filtered(p, keys, other, otherKeys, stats) else JoinCost.Filtered()
+    (side(left, j.left, lk, j.right, rk), side(right, j.right, rk, j.left, lk))
   }
 
-  private def spared(
+  private def filtered(
       p: LogicalPlan,
       keys: Seq[Expression],
       other: LogicalPlan,
       otherKeys: Seq[Expression],
       stats: PlanStats
-  ): Double = {
+  ): JoinCost.Filtered = {
     val (mine, theirs) = (stats(p), stats(other))
-    val spared = for {
+    val filters = for {
       (k, o) <- keys.zip(otherKeys)
       made <- making(p, k, stats)
-      bytes <- mine.bytes
       rows <- theirs.rows
     } yield {
       val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.distinct)
       val kept = math.min(distinct, rows.value) / JoinEstimate.keyDomain(Seq(k), Seq(o), mine, theirs)
-      (bytes + made) * math.max(0, 1 - kept)
+      JoinCost.Filtered(math.min(1, kept), made)
     }
-    spared.maxOption.getOrElse(0.0)
+    filters.minByOption(_.kept).getOrElse(JoinCost.Filtered())
   }
 
   /** What it takes to make the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */

@@ -146,6 +146,26 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
   }
 
+  test("a side that is sent after the other one is sent without what its filter removes") {
+    val one = cluster.copy(executors = 1, local = true)
+    val finished = side(200 * mb, partitioned = true).copy(sent = true)
+    val large = side(2000 * mb).copy(filtered = JoinCost.Filtered(kept = 0.15))
+    assert(large.after(finished).bytes == large.bytes * 0.15 && finished.after(large) == finished)
+    def chosen(right: Side) = JoinChoice(input(finished, right).copy(cluster = one)).chosen
+    assert(chosen(large.copy(filtered = JoinCost.Filtered())) == Strategy.Broadcast(BuildLeft))
+    assert(chosen(large) == Strategy.ShuffledHash(BuildLeft))
+    // Both are on their way, both have been sent, or the estimate says that next to nothing stays.
+    assert(
+      large.after(finished.copy(sent = false)) == large && large
+        .copy(sent = true)
+        .after(finished)
+        .bytes == large.bytes
+    )
+    assert(
+      large.copy(filtered = JoinCost.Filtered(0)).after(finished).bytes == large.bytes * JoinCost.leastKept
+    )
+  }
+
   test("distributions, in Doris's names") {
     def chosen(l: Boolean, r: Boolean) =
       JoinChoice(input(side(900 * mb, l), side(800 * mb, r))).distribution.map(_.name)

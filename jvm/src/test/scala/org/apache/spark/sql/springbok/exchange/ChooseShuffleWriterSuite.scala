@@ -6,11 +6,7 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 import org.apache.spark.sql.springbok.cost.ShuffleWriteCost
 
 class ChooseShuffleWriterSuite extends SpringbokTest {
-  private val shuffled = Seq(
-    "spark.sql.shuffle.partitions" -> "110",
-    "spark.sql.autoBroadcastJoinThreshold" -> "-1",
-    SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0"
-  )
+  private val partitioned = shuffled :+ ("spark.sql.shuffle.partitions" -> "110")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -37,7 +33,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
   }
 
   test("few rows are sorted: one partition more than Spark writes a file each") {
-    conf(shuffled: _*) {
+    conf(partitioned: _*) {
       val df =
         same("SELECT d.label, count(*) FROM fact f JOIN dim d ON f.k = d.k GROUP BY d.label ORDER BY 1")
       assert(partitions(df).toSet == Set(201), executed(df))
@@ -45,21 +41,21 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
   }
 
   test("a query without joins") {
-    conf(shuffled: _*) {
+    conf(partitioned: _*) {
       assert(partitions(same("SELECT k, sum(id) FROM fact GROUP BY k")) == Seq(201))
     }
   }
 
   test("many rows are not sorted, nor is a side that meets them") {
     table("large", "SELECT id, hash(id) AS k FROM range(3000000)")
-    conf(shuffled: _*) {
+    conf(partitioned: _*) {
       val df = same("SELECT count(*), sum(l.id) FROM large l LEFT JOIN dim d ON l.k = d.k")
       assert(partitions(df).toSet == Set(110))
     }
   }
 
   test("the number that the query asks for stays, also of what is joined with it") {
-    conf(shuffled: _*) {
+    conf(partitioned: _*) {
       for (hint <- Seq("REPARTITION(110, k)", "REPARTITION(k)")) {
         val df = same(s"SELECT count(*) FROM (SELECT /*+ $hint */ * FROM fact) f JOIN dim d ON f.k = d.k")
         assert(partitions(df).toSet == Set(110), hint)
@@ -70,7 +66,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
   test("fewer partitions, other settings and other execution: as without") {
     val sql = "SELECT count(*) FROM fact f JOIN dim d ON f.k = d.k"
     def plain(n: Int, settings: (String, String)*) =
-      conf(shuffled ++ settings: _*)(assert(partitions(same(sql)).toSet == Set(n)))
+      conf(partitioned ++ settings: _*)(assert(partitions(same(sql)).toSet == Set(n)))
     plain(100, "spark.sql.shuffle.partitions" -> "100")
     plain(300, "spark.sql.shuffle.partitions" -> "300")
     plain(110, SpringbokConf.CHOOSE_WRITER.key -> "false")
@@ -86,14 +82,14 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
       .sortBy("k")
       .option("path", folder.resolve("bucketed").toString)
       .saveAsTable("bucketed")
-    conf(shuffled ++ Seq("spark.sql.shuffle.partitions" -> "120"): _*) {
+    conf(partitioned ++ Seq("spark.sql.shuffle.partitions" -> "120"): _*) {
       val df = asShared("SELECT count(*), sum(b.id) FROM bucketed b JOIN dim d ON b.k = d.k")
       assert(partitions(df) == Seq(120), executed(df))
     }
   }
 
   test("an exchange that is read twice is run once") {
-    conf(shuffled: _*) {
+    conf(partitioned: _*) {
       val twice = asShared(
         "WITH s AS (SELECT k, sum(id) AS t FROM fact GROUP BY k) " +
           "SELECT a.k, a.t, b.t FROM s a JOIN s b ON a.k = b.k JOIN dim d ON a.k = d.k"
@@ -122,7 +118,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
   }
 
   test("range partitioning, outer joins, unions and cached tables") {
-    conf(shuffled: _*) {
+    conf(partitioned: _*) {
       val joined = "SELECT f.id, d.label FROM fact f FULL JOIN dim d ON f.k = d.k AND d.label > 3"
       assert(partitions(same(joined)).toSet == Set(201))
       assert(partitions(same(s"$joined ORDER BY 1, 2")).toSet == Set(201))

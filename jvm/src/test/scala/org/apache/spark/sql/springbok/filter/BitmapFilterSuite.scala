@@ -4,9 +4,6 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** Whole-number keys that lie close together are tested by one bit each: answers as without, and no foreign row passes. */
 class BitmapFilterSuite extends SpringbokTest {
-  private val shuffled = SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0"
-  private val noSparkBroadcast = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     def keys(id: String) =
@@ -36,7 +33,7 @@ class BitmapFilterSuite extends SpringbokTest {
   for (key <- Seq("k", "small", "num", "high", "low", "d"); codegen <- Seq(true, false))
     test(s"key $key${if (codegen) "" else ", without code generation"}") {
       conf(
-        shuffled,
+        noBroadcast,
         noSparkBroadcast,
         "spark.sql.codegen.wholeStage" -> codegen.toString,
         "spark.sql.codegen.factoryMode" -> (if (codegen) "FALLBACK" else "NO_CODEGEN")
@@ -62,7 +59,7 @@ class BitmapFilterSuite extends SpringbokTest {
   }
 
   test("keys that lie far apart are kept in a bloom filter, and so are all where lists are off") {
-    conf(shuffled, noSparkBroadcast) {
+    conf(shuffled: _*) {
       def kinds(key: String) =
         used(same(s"SELECT count(*), sum(n) FROM fact f JOIN mid m ON f.$key = m.$key WHERE m.grp = 7"))
           .flatMap(_.kinds)

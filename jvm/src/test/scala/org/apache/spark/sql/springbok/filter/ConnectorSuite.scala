@@ -20,8 +20,6 @@ class ConnectorSuite extends SpringbokTest {
     "spark.sql.catalog.mem" -> classOf[InMemoryTableWithV2FilterCatalog].getName
   )
 
-  private val shuffled =
-    Seq(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1")
   private val rows = "SELECT id, CAST(id % 50 AS INT) AS day, id * 2 AS v FROM range(0, 100000, 1, 2)"
 
   override protected def beforeAll(): Unit = {

@@ -5,9 +5,6 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** What a query itself says of runtime filters. */
 class FilterHintSuite extends SpringbokTest {
-  private val shuffled =
-    Seq(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1")
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table("fact", "SELECT id, id % 3000 AS mid_id, id % 7 AS v FROM range(60000)")

@@ -5,9 +5,6 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** Which keys and scans filters serve: every type that an equi-join compares, expressions, every kind of scan. */
 class FilterKeySuite extends SpringbokTest {
-  private val shuffled =
-    Seq(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1")
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     val columns =

@@ -6,9 +6,6 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** Filters from comparisons that are no equalities: one bound of what the build side holds. */
 class RangeFilterSuite extends SpringbokTest {
-  private val shuffled =
-    Seq(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1")
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table(

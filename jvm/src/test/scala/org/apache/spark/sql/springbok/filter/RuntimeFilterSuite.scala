@@ -6,9 +6,6 @@ import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** Each case: answers as without Springbok, and the filter in the plan that ran, or the reason why there is none. */
 class RuntimeFilterSuite extends SpringbokTest {
-  private val shuffled = SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0"
-  private val noSparkBroadcast = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     // A snowflake: fact -> mid -> dim; every type of key; nulls in all of them.
@@ -44,7 +41,7 @@ class RuntimeFilterSuite extends SpringbokTest {
 
   for (
     key <- Seq("mid_id", "mid_int", "d", "ts", "ntz", "s", "dec", "wide");
-    strategy <- Seq("BROADCAST", "SHUFFLE_HASH", "MERGE")
+    strategy <- Seq("BROADCAST", "shuffledFLE_HASH", "MERGE")
   )
     test(s"key $key, $strategy: rows are removed before the join") {
       // An aggregate between scan and join: there is something to save in a broadcast join too.
@@ -64,7 +61,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     val sql =
       """SELECT d.name, sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id JOIN dim d ON m.dim_id = d.dim_id
                 |WHERE d.name = 'n7' GROUP BY d.name""".stripMargin
-    conf(shuffled, noSparkBroadcast) {
+    conf(shuffled: _*) {
       val df = same(sql)
       // Whether a re-planning falls into the run of a stage or not, the filter is found again.
       for (_ <- 1 to 10) assert(used(same(sql)).size == 2)
@@ -81,7 +78,7 @@ class RuntimeFilterSuite extends SpringbokTest {
 
   test("the build side runs exactly once") {
     val sql = "SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5"
-    conf(shuffled, noSparkBroadcast) {
+    conf(shuffled: _*) {
       val df = same(sql)
       assert(used(df).nonEmpty)
       assert(scanRows(df, "grp") == 2001)
@@ -120,9 +117,9 @@ class RuntimeFilterSuite extends SpringbokTest {
                 |  SELECT f.mid_id, coalesce(m.mid_id, -1) AS x, f.n, m.mid_id AS y
                 |  FROM (SELECT mid_id, count(*) AS n FROM fact GROUP BY mid_id) f LEFT JOIN mid m ON f.mid_id = m.mid_id + 1) o
                 |JOIN (SELECT mid_id FROM mid WHERE grp = 3) t ON o.y = t.mid_id""".stripMargin
-    conf(noSparkBroadcast, shuffled)(same(sql))
-    conf(noSparkBroadcast, shuffled)(same(sql.replace("o.y = t.mid_id", "o.x = t.mid_id")))
-    conf(noSparkBroadcast, shuffled)(same(sql.replace("o.y = t.mid_id", "o.mid_id = t.mid_id")))
+    conf(shuffled: _*)(same(sql))
+    conf(shuffled: _*)(same(sql.replace("o.y = t.mid_id", "o.x = t.mid_id")))
+    conf(shuffled: _*)(same(sql.replace("o.y = t.mid_id", "o.mid_id = t.mid_id")))
   }
 
   test("union, window and aggregate pass a filter on their key; a limit does not") {
@@ -194,7 +191,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   test("an empty build side, one of nulls only, one value") {
     conf(
       noSparkBroadcast,
-      shuffled,
+      noBroadcast,
       "spark.sql.adaptive.optimizer.excludedRules" -> "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation"
     ) {
       same("SELECT count(*) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp = 7 AND m.s = 'none'")
@@ -217,15 +214,14 @@ class RuntimeFilterSuite extends SpringbokTest {
         val df = same(sql)
         (used(df).size, declined(df).toSet)
       }
-    val shuffle = Seq(shuffled, noSparkBroadcast)
-    assert(codes("AUTO", 0, shuffle: _*) == (1 -> Set()))
-    assert(codes("AUTO", 1000000, shuffle: _*) == (0 -> Set("SMALL_BENEFIT")))
-    assert(codes("ALWAYS", 1000000, shuffle: _*) == (1 -> Set()))
-    assert(codes("NEVER", 1000000, shuffle: _*) == (0 -> Set("SMALL_BENEFIT")))
+    assert(codes("AUTO", 0, shuffled: _*) == (1 -> Set()))
+    assert(codes("AUTO", 1000000, shuffled: _*) == (0 -> Set("SMALL_BENEFIT")))
+    assert(codes("ALWAYS", 1000000, shuffled: _*) == (1 -> Set()))
+    assert(codes("NEVER", 1000000, shuffled: _*) == (0 -> Set("SMALL_BENEFIT")))
     // It comes late, maybe too late; the scan of the broadcast join's own stage waits for it anyway.
-    assert(codes("NEVER", 0, shuffle: _*)._2.isEmpty && codes("NEVER", 0)._2.isEmpty)
+    assert(codes("NEVER", 0, shuffled: _*)._2.isEmpty && codes("NEVER", 0)._2.isEmpty)
     conf(SpringbokConf.FILTER_TYPES.key -> "IN,MINMAX") {
-      assert(codes("NEVER", 0, shuffle: _*) == (0 -> Set("NO_WAITING")))
+      assert(codes("NEVER", 0, shuffled: _*) == (0 -> Set("NO_WAITING")))
     }
     intercept[IllegalArgumentException](spark.conf.set(SpringbokConf.FILTER_WAIT.key, "sometimes"))
   }
@@ -251,7 +247,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   test("partitions that cannot join are never opened, for shuffle joins too") {
     val sql =
       "SELECT count(*), sum(p.v) FROM parts p JOIN dim d ON p.p = d.dim_id WHERE d.name IN ('n3', 'n4')"
-    conf(shuffled, noSparkBroadcast, "spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false") {
+    conf(noBroadcast, noSparkBroadcast, "spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false") {
       val df = same(sql)
       assert(used(df).exists(_.kinds.contains("in")), record(df).filters.map(f => f.status -> f.outcome))
       assert(scanRows(df, "v") == 2000)
@@ -281,7 +277,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   }
 
   test("without whole-stage code generation the answers are the same") {
-    conf("spark.sql.codegen.wholeStage" -> "false", shuffled, noSparkBroadcast) {
+    conf("spark.sql.codegen.wholeStage" -> "false", noBroadcast, noSparkBroadcast) {
       val df = same("SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.s = m.s WHERE m.grp < 3")
       assert(used(df).nonEmpty, record(df).filters.map(_.outcome))
       same("SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 3")
@@ -290,7 +286,7 @@ class RuntimeFilterSuite extends SpringbokTest {
 
   test("modes, kinds and limits") {
     val sql = "SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5"
-    conf(shuffled, noSparkBroadcast) {
+    conf(shuffled: _*) {
       def reasons(key: String, value: String): Seq[String] = conf(key -> value) {
         val df = same(sql)
         assert(applied(df).isEmpty, key)
@@ -310,7 +306,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     val (few, many) =
       ("JOIN mid m ON f.mid_id = m.mid_id AND m.grp = 7", "JOIN dim d ON f.sm = d.sm AND d.dim_id < 60")
     for (joins <- Seq(s"$few $many", s"$many $few"))
-      conf(shuffled, noSparkBroadcast) {
+      conf(shuffled: _*) {
         val sql = s"SELECT count(*), sum(f.v) FROM fact f $joins"
         assert(used(same(sql)).map(_.sourceKey).toSet == Set("mid_id", "sm"))
         conf(SpringbokConf.FILTER_MAX_NUMBER.key -> "1") {
@@ -325,7 +321,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   test(
     "more keys than a list holds: a bloom filter from merged partials, or none where merging costs too much"
   ) {
-    conf(shuffled, noSparkBroadcast, SpringbokConf.FILTER_IN_LIMIT.key -> "10") {
+    conf(noBroadcast, noSparkBroadcast, SpringbokConf.FILTER_IN_LIMIT.key -> "10") {
       val sql = "SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5"
       val df = same(sql)
       assert(used(df).exists(_.kinds.contains("bloom")))
@@ -336,7 +332,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   }
 
   test("the report's rows are those of the plan's metrics") {
-    conf(shuffled, noSparkBroadcast) {
+    conf(shuffled: _*) {
       val df = same("SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5")
       val node: AppliedRuntimeFilterExec = applied(df).head
       val out = node.metrics("numOutputRows").value
@@ -352,7 +348,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   }
 
   test("EXPLAIN names the filters at join and scan") {
-    conf(shuffled, noSparkBroadcast) {
+    conf(shuffled: _*) {
       val df = spark.sql("SELECT count(*) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5")
       val before = df
         .asInstanceOf[org.apache.spark.sql.classic.DataFrame]

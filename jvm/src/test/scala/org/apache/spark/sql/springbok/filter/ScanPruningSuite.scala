@@ -1,13 +1,10 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
+import org.apache.spark.sql.springbok.SpringbokTest
 
 /** What scans skip beyond Parquet's row groups and partitions: buckets, ORC stripes; and what Spark skips by itself. */
 class ScanPruningSuite extends SpringbokTest {
-  private val shuffled =
-    Seq(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1")
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table(

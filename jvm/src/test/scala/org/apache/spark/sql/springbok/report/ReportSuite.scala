@@ -12,11 +12,6 @@ import org.json4s.jackson.JsonMethods.parse
 class ReportSuite extends SpringbokTest {
   implicit private val formats: Formats = DefaultFormats
   private val query = "SELECT k.g, count(*) FROM facts f JOIN keys k ON f.k = k.k WHERE k.g < 5 GROUP BY k.g"
-  private val shuffled = Seq(
-    "spark.sql.autoBroadcastJoinThreshold" -> "-1",
-    SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0"
-  )
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table("facts", "SELECT id % 5000 AS k, id AS v FROM range(100000)")
