@@ -69,12 +69,16 @@ def classpath() -> str:
     return CLASSPATH.read_text().strip()
 
 
+def tests_jar(jars: str) -> str:
+    """Spark SQL's, of a class path."""
+    return next(j for j in jars.split(":") if Path(j).name.startswith("spark-sql_") and j.endswith("-tests.jar"))
+
+
 def resources(jars: str) -> Path:
     """A source tree as far as the suites look into it, under HOME: what the tests jar has beside classes."""
     folder = HOME / "sql" / "core" / "src" / "test" / "resources"
     if not folder.exists():
-        jar = next(j for j in jars.split(":") if Path(j).name.startswith("spark-sql_") and j.endswith("-tests.jar"))
-        with zipfile.ZipFile(jar) as z:
+        with zipfile.ZipFile(tests_jar(jars)) as z:
             z.extractall(folder, [n for n in z.namelist() if not n.endswith(".class")])
     return folder
 
@@ -98,7 +102,7 @@ def run(suite: str, arm: str, springbok: Path, heap: str, only: list[str]) -> di
             "-Dspark.testing=1", "-Dspark.ui.enabled=false", f"-Dspark.test.home={HOME}",
             "-Dio.netty.tryReflectionSetAccessible=true", f"-Djava.io.tmpdir={folder}", *settings,
             "-cp", f"{springbok}:{jars}", "org.scalatest.tools.Runner",
-            "-R", next(j for j in jars.split(":") if "spark-sql_" in j and j.endswith("-tests.jar")),
+            "-R", tests_jar(jars),
             "-s", SQL + suite, "-u", f"{folder}/xml", *tests,
         ]  # fmt: skip
         env_home = {"SPARK_HOME": str(HOME), "SPARK_TESTING": "1"}

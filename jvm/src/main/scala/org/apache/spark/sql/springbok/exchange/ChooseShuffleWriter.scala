@@ -39,8 +39,11 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
     else {
       val record = PlaceRuntimeFilters.joinOf(plan).map(_.query)
       Guarded("ChooseShuffleWriter", plan, record) {
-        if (!sortsShuffles || !conf.coalesceShufflePartitionsEnabled || !plan.exists(mayChange)) plan
-        else rewritten(plan, record.fold(new PlanStats.Lasting)(_.lasting))
+        val n = conf.numShufflePartitions
+        val other = more(n)
+        val helps = n < other && n * 2 >= other && sortsShuffles && conf.coalesceShufflePartitionsEnabled
+        if (!helps || !plan.exists(mayChange(n))) plan
+        else rewritten(plan, n, other, record.fold(new PlanStats.Lasting)(_.lasting))
       }
     }
 
@@ -49,21 +52,19 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
   private def forced: Option[Int] = conf.getConf(SpringbokConf.FORCED)
 
   /** The number of partitions that a shuffle of `n` may get instead. */
-  private[exchange] def other(n: Int): Int =
+  private def more(n: Int): Int =
     if (forced.isDefined) n + 1 else SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD) + 1
 
-  private def mayChange(p: SparkPlan): Boolean = p match {
+  private def mayChange(n: Int)(p: SparkPlan): Boolean = p match {
     case e: ShuffleExchangeExec if e.shuffleOrigin == ENSURE_REQUIREMENTS =>
-      val n = e.outputPartitioning.numPartitions
-      val more = other(n)
-      (e.outputPartitioning match {
-        case _: HashPartitioning | _: RangePartitioning => n == conf.numShufflePartitions
+      e.outputPartitioning match {
+        case by @ (_: HashPartitioning | _: RangePartitioning) => by.numPartitions == n
         case _ => false
-      }) && n < more && n * 2 > more - 1
+      }
     case _ => false
   }
 
-  private def rewritten(plan: SparkPlan, lasting: PlanStats.Lasting): SparkPlan = {
+  private def rewritten(plan: SparkPlan, n: Int, other: Int, lasting: PlanStats.Lasting): SparkPlan = {
     val estimates = new JoinEstimates(conf, lasting)
     val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
     val tasks = new StageTasks(estimates.counted, cores, conf)
@@ -83,28 +84,27 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       val writing = tasks(e.child)
       // Where nothing is known nothing is changed.
       rows(e.child, writing).fold(Double.NegativeInfinity)(
-        ShuffleWriteCost.saved(_, writing, e.outputPartitioning.numPartitions)
+        ShuffleWriteCost.saved(_, writing, n)
       )
     }
 
-    val groups = StageInputs.groups(plan, mayChange).zipWithIndex
-    val more = groups.flatMap { case (g, i) =>
-      val n = conf.numShufflePartitions
+    val groups = StageInputs.groups(plan, mayChange(n)).zipWithIndex
+    val chosen = groups.flatMap { case (g, i) =>
       val wanted = g.fixed match {
         case Nil => forced.fold(g.pending.map(saved).sum > 0)(seed => math.floorMod(seed + i, 2) == 0)
-        case numbers => numbers.forall(_ == other(n))
+        case numbers => numbers.forall(_ == other)
       }
       if (wanted) g.pending else Nil
     }
-    change(plan, more)
+    change(plan, chosen, other)
   }
 
-  private def change(plan: SparkPlan, wanted: Seq[ShuffleExchangeExec]): SparkPlan = {
+  private def change(plan: SparkPlan, wanted: Seq[ShuffleExchangeExec], partitions: Int): SparkPlan = {
     def go(p: SparkPlan): SparkPlan = p.mapChildren(go) match {
       case e: ShuffleExchangeExec if wanted.exists(_ eq p) =>
         val changed = e.copy(outputPartitioning = e.outputPartitioning match {
-          case h: HashPartitioning => h.copy(numPartitions = other(h.numPartitions))
-          case r: RangePartitioning => r.copy(numPartitions = other(r.numPartitions))
+          case h: HashPartitioning => h.copy(numPartitions = partitions)
+          case r: RangePartitioning => r.copy(numPartitions = partitions)
           case same => same
         })
         changed.copyTagsFrom(e)

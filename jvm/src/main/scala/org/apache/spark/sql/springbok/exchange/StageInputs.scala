@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
+import org.apache.spark.sql.springbok.filter.SharedExchanges
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -82,20 +83,11 @@ private[exchange] object StageInputs {
         case q: BroadcastQueryStageExec => planned(q.plan)
         case _ => ()
       }
-      subqueries(p)
+      SharedExchanges.subqueries(p).foreach(planned)
     }
 
-    def subqueries(p: SparkPlan): Unit = p.foreach(_.expressions.foreach(_.foreach {
-      case s: ExecSubqueryExpression =>
-        s.plan.foreach {
-          case a: AdaptiveSparkPlanExec => planned(a.executedPlan)
-          case _ => ()
-        }
-      case _ => ()
-    }))
-
     stage(plan)
-    subqueries(plan)
+    SharedExchanges.subqueries(plan).foreach(planned)
     merged(inputs.toSeq)
   }
 
@@ -115,9 +107,8 @@ private[exchange] object StageInputs {
   private def alike(e: SparkPlan): Alike = (leaves(e), e.output.map(_.dataType))
 
   private def leaves(p: SparkPlan): Seq[Any] = p.collectLeaves().flatMap {
-    case s: FileSourceScanExec => Seq(s.relation.location)
     case q: QueryStageExec => leaves(q.plan)
     case r: ReusedExchangeExec => leaves(r.child)
-    case other => Seq(other.getClass)
+    case leaf => Seq(SharedExchanges.leaf(leaf))
   }
 }

@@ -24,14 +24,7 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
         case r: ReusedExchangeExec => found ++= Seq(r, r)
         case _ =>
       }
-      p.foreach(_.expressions.foreach(_.foreach {
-        case s: ExecSubqueryExpression =>
-          s.plan.foreach {
-            case a: AdaptiveSparkPlanExec => collect(a.executedPlan)
-            case _ =>
-          }
-        case _ =>
-      }))
+      SharedExchanges.subqueries(p).foreach(collect)
     }
     collect(plan)
     found.toSeq
@@ -46,10 +39,20 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
 
   private def leaves(p: SparkPlan): Leaves = p match {
     case r: ReusedExchangeExec => leaves(r.child)
-    case _ =>
-      p.collectLeaves().map {
-        case s: FileSourceScanExec => s.relation.location
-        case other => other.getClass
-      }
+    case _ => p.collectLeaves().map(SharedExchanges.leaf)
+  }
+}
+
+private[springbok] object SharedExchanges {
+
+  /** The plans of the subqueries in a plan's expressions, without those in them. */
+  def subqueries(p: SparkPlan): Seq[SparkPlan] =
+    p.flatMap(_.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan }))
+      .flatMap(_.collect { case a: AdaptiveSparkPlanExec => a.executedPlan })
+
+  /** What tells a leaf from others, cheaply: the files of a scan, of all else what it is. */
+  def leaf(p: SparkPlan): Any = p match {
+    case s: FileSourceScanExec => s.relation.location
+    case other => other.getClass
   }
 }
