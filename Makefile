@@ -23,7 +23,8 @@ JAR := .venv/.jar
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
 	$(BIN)/python -m springbok demo --scale $(SCALE) --queries $(QUERIES) --runs $(RUNS)
 
-test: lint test-scala test-python  ## lint, Scala tests, Python tests
+test: lint $(JAR)  ## lint, then Scala tests and Python tests side by side
+	$(MAKE) --keep-going --jobs=2 test-scala test-python
 
 lint: $(VENV)  ## formatting, warnings, types, of both halves
 	$(BIN)/ruff check python tests tools benchmarks

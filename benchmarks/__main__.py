@@ -10,7 +10,7 @@ from typing import Any
 
 from springbok.errors import SpringbokError
 
-from benchmarks import check, data, page, runner, scale, suites
+from benchmarks import check, data, page, runner, scale, suites, timeline
 from benchmarks.arms import ARMS
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -32,6 +32,7 @@ def main(argv: list[str] | None = None) -> int:
     run.add_argument("--check", action="store_true", help="also compare with the last committed results")
     run.add_argument("--data", type=Path, default=Path("data"), help="where the generated data is kept")
     run.add_argument("--conf", action="append", default=[], help="key=value, for all arms")
+    run.add_argument("--timeline", action="store_true", help="keep no figures: print when each stage of each run ran")
     growth = commands.add_parser("scale", help="the driver's work as clusters, plans and tables grow")
     for command in (run, growth):
         command.add_argument("--master", default="local[2]")
@@ -74,6 +75,10 @@ def _run(args: argparse.Namespace) -> int:
     spark = runner.session(experiment.master, experiment.memory, experiment.settings)
     try:
         runner.prepare(spark, experiment)
+        if args.timeline:
+            for line in timeline.lines(spark, experiment, queries):
+                print(line, flush=True)
+            return 0
         head = runner.header(experiment, spark, args.line)
         records: list[dict[str, Any]] = []
         for record in runner.measure(spark, experiment, queries):

@@ -49,6 +49,11 @@ class Run:
 
 def run(spark: SparkSession, sql: str) -> Run:
     """Run a query to its last row, from its text."""
+    return staged(spark, sql)[0]
+
+
+def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any]]:
+    """The same with the stages that ran, as Spark's status store has them."""
     sc: Any = spark._jsc.sc()
     guarded: Any = spark._jvm.org.apache.spark.sql.springbok.Guarded  # type: ignore[union-attr]
     before = _newest_stage(sc)
@@ -80,7 +85,7 @@ def run(spark: SparkSession, sql: str) -> Run:
         stages=len(spans),
         tasks=total("numCompleteTasks"),
     )
-    return Run(answer(rows), figures, report(df))
+    return Run(answer(rows), figures, report(df)), [s for s in stages if _ran(s)]
 
 
 def _ran(stage: Any) -> bool:

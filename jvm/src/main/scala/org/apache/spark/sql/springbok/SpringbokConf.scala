@@ -147,6 +147,16 @@ object SpringbokConf extends Logging {
     .checkValue(_ >= 0, "The number of partitions must not be negative.")
     .createWithDefault(5000)
 
+  val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "stats.dictionaries.enabled")
+    .doc(
+      "Whether the selectivity of a predicate on a string column is found by trying it on the values in the " +
+        "dictionaries of Parquet files, of two files a table at most. Needs the footers too."
+    )
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
   val CLUSTER_EXECUTORS: ConfigEntry[Int] = SQLConf
     .buildConf(prefix + "cluster.executors")
     .doc("Number of executors that the cost model assumes; 0 asks the running cluster.")
@@ -366,6 +376,7 @@ object SpringbokConf extends Logging {
     CONJUNCT_ENABLED,
     CHOOSE_WRITER,
     FOOTERS_ENABLED,
+    DICTIONARIES_ENABLED,
     FOOTERS_MAX_FILES,
     FOOTERS_MAX_MS,
     FOOTERS_MAX_PARTITIONS,

@@ -61,6 +61,13 @@ object JoinCost {
     /** Serialized bytes: rows × (row + tuple overhead). */
     def bytes: Double = rows.fold(Unknown)(_ * (rowBytes + tupleOverhead))
 
+    /**
+     * Bytes that a broadcast of it is counted with: the geometric mean of what is expected and what is possible. The driver
+     * holds the whole of a side that was expected to be a tenth, where a shuffle would have found out.
+     */
+    def risked: Double =
+      rows.fold(Unknown)(r => math.sqrt(r * boundRows.fold(r)(math.max(r, _))) * (rowBytes + tupleOverhead))
+
     /** What a broadcast of it makes and sends for nothing: it is read before the other side could filter it. */
     def unfiltered: Double = math.max(0.0, bytes + filtered.made) * (1 - filtered.kept)
 
@@ -86,16 +93,17 @@ object JoinCost {
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
-   * executor the table is there already. What a filter from the other side would have spared is made and sent in full.
+   * executor the table is there already. All of them are of [[Side.risked]] bytes. What a filter from the other side would
+   * have spared is made and sent in full.
    */
   def broadcast(build: Side, cluster: Cluster): Terms =
     if (build.bytes < 0 || cluster.executors < 1) Seq("network" -> Unknown)
     else {
       val parallel = math.max(1.0, math.sqrt(cluster.coresPerExecutor.toDouble))
       Seq(
-        "network" -> build.bytes * cluster.remote,
-        "hash tables" -> build.bytes * cluster.remote * parallel,
-        "driver" -> build.bytes * cluster.cores * driverShare,
+        "network" -> build.risked * cluster.remote,
+        "hash tables" -> build.risked * cluster.remote * parallel,
+        "driver" -> build.risked * cluster.cores * driverShare,
         "no filter" -> build.unfiltered
       )
     }

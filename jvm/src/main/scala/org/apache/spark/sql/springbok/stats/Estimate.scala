@@ -46,6 +46,8 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  *   whether no value seems to be there twice: counted, or the whole numbers of its range are about as many as the rows
  * @param proven
  *   whether that is beyond doubt: what a foreign key in a table of any size does not look like by chance
+ * @param values
+ *   the distinct values themselves, where they are few
  */
 final case class ColumnStats(
     ndv: Option[Double],
@@ -57,7 +59,8 @@ final case class ColumnStats(
     distinct: Double,
     nulls: Option[Double] = None,
     unique: Boolean = false,
-    proven: Boolean = false
+    proven: Boolean = false,
+    values: LazyValues = LazyValues.unknown
 )
 
 object ColumnStats {
@@ -114,7 +117,8 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** Bytes in memory that are not exceeded unless the statistics are wrong. */
   def boundBytes: Option[Double] = rows.map(_.bound * rowBytes)
 
-  def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
+  def ndv(a: Attribute): Option[Double] =
+    columns.get(a).flatMap(c => c.ndv.orElse(c.values.get.map(_.values.size.toDouble)))
 }
 
 object Estimate {

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.stats
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
@@ -16,7 +16,11 @@ private[springbok] object JoinEstimate {
    *   whether finished stages count
    */
   def apply(j: Join, l: Estimate, r: Estimate, runtime: Boolean): Estimate = {
-    val keys = ExtractEquiJoinKeys.unapply(j).map { case (_, lk, rk, _, _, _, _, _) => lk -> rk }
+    val keys = j match {
+      case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) => Some(lk -> rk)
+      case ExtractSingleColumnNullAwareAntiJoin(lk, rk) => Some(lk -> rk)
+      case _ => None
+    }
     val left = Uniqueness.of(j.left, keys.map(_._1), l, runtime)
     val right = Uniqueness.of(j.right, keys.map(_._2), r, runtime)
     val columns = columnsOf(j, l, r, left, right)

@@ -84,9 +84,14 @@ final private[stats] class RelationStats {
           .orElse(footer.flatMap(_.nullFraction(a.name))),
         column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name))),
         exact = n.source == Source.Footer && footer.exists(_.exact)
-      )
+      ).copy(values = values(fs, a))
     }
     estimate(r.output, rows, columns)
+  }
+
+  private def values(fs: HadoopFsRelation, a: Attribute): LazyValues = a.dataType match {
+    case _: StringType => new LazyValues(ParquetDictionaries.of(fs, a.name))
+    case _ => LazyValues.unknown
   }
 
   /** What a source of DSv2, or whoever made the leaf, reports. */

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.stats
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-/** Selectivity of conjuncts, from column ranges and distinct values, else Impala's guess. */
+/** Selectivity of conjuncts, from column ranges, numbers of distinct values or those values themselves, else Impala's guess. */
 object Selectivity {
 
   /** Impala's selectivity of a conjunct of which nothing is known (`Expr.DEFAULT_SELECTIVITY`). */
@@ -17,16 +17,32 @@ object Selectivity {
    */
   def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): (Double, Double) = {
     val (ranges, others) =
-      conjuncts.flatMap(comparison).partition(r => columns.get(r.column).exists(_.min.isDefined))
+      conjuncts.flatMap(comparison).partition(ranged(_, columns))
     val compared =
-      ranges.groupBy(_.column.exprId).values.map(rs => interval(rs, columns(rs.head.column))).toSeq
-    val rest = conjuncts.filter(c => comparison(c).forall(others.contains))
+      ranges.groupBy(_.column.exprId).values.map(rs => exactly(interval(rs, columns(rs.head.column)))).toSeq
+    val rest =
+      conjuncts.filter(c => comparison(c).forall(others.contains) && !countsNulls(c, conjuncts, columns))
     val each = rest.map(single(_, columns))
     val known = compared ++ each.flatten
     // All conjuncts of which nothing is known count as one.
     val guessed = if (each.contains(None)) Seq(default) else Nil
-    (combine(known ++ guessed), combine(known))
+    (combine(known.map(_._1) ++ guessed), combine(known.map(_._2)))
   }
+
+  /** Whether a conjunct only leaves out nulls that another one, tried on the column's values, has left out already. */
+  private def countsNulls(c: Expression, all: Seq[Expression], columns: AttributeMap[ColumnStats]): Boolean =
+    c match {
+      case IsNotNull(a: Attribute) =>
+        columns.get(a).exists(_.values.get.isDefined) && all.exists(o =>
+          o != c && o.references.toSeq == Seq(a)
+        )
+      case _ => false
+    }
+
+  private def ranged(c: Comparison, columns: AttributeMap[ColumnStats]): Boolean =
+    columns.get(c.column).exists(_.min.isDefined)
+
+  private def exactly(s: Double): (Double, Double) = (s, s)
 
   /** Impala's `PlanNode.computeCombinedSelectivity`: ascending, the i-th counts with its i-th root. */
   def combine(selectivities: Seq[Double]): Double =
@@ -57,10 +73,11 @@ object Selectivity {
 
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
 
-  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Double] = {
+  /** Expected and bound, None if nothing is known. */
+  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[(Double, Double)] = {
     def equal(a: Attribute): Option[Double] =
       columns.get(a).filter(_.tight).flatMap(_.ndv).map(n => 1.0 / math.max(1.0, n))
-    e match {
+    val byNumbers = e match {
       case IsNotNull(a: Attribute) => Some(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _))
       case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(math.max(_, 1e-6))
       case IsNotNull(_) | Literal(true, _) => Some(1.0)
@@ -70,15 +87,38 @@ object Selectivity {
       case EqualTo(v, a: Attribute) if v.references.isEmpty => equal(a)
       case In(a: Attribute, list) => equal(a).map(s => math.min(1.0, s * list.size))
       case InSet(a: Attribute, set) => equal(a).map(s => math.min(1.0, s * set.size))
-      case Or(l, r) =>
-        for (x <- single(l, columns); y <- single(r, columns)) yield x + y - x * y
-      case And(l, r) =>
-        val (expected, bound) = of(Seq(l, r), columns)
-        Option.when(expected == bound)(expected)
-      case Not(c) => single(c, columns).map(1.0 - _)
       case _ => None
     }
+    byNumbers.map(exactly).orElse(byValues(e, columns)).orElse(combined(e, columns))
   }
+
+  /** A predicate on one column whose values are known. */
+  private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[(Double, Double)] =
+    e.references.toSeq match {
+      case Seq(a) =>
+        for {
+          c <- columns.get(a)
+          known <- c.values.get
+          s <- known.share(e, a, c.tableRows, c.nulls.getOrElse(0.0))
+        } yield s
+      case _ => None
+    }
+
+  private def combined(e: Expression, columns: AttributeMap[ColumnStats]): Option[(Double, Double)] =
+    e match {
+      case Or(l, r) =>
+        for ((x, bx) <- single(l, columns); (y, by) <- single(r, columns))
+          yield (x + y - x * y, math.min(1.0, bx + by))
+      case And(l, r) =>
+        val parts = Seq(l, r)
+        val known =
+          parts.forall(p => comparison(p).exists(ranged(_, columns)) || single(p, columns).isDefined)
+        Option.when(known)(of(parts, columns))
+      case Not(c) =>
+        // The least that the negated one may be is not known, unless it is all that is expected.
+        single(c, columns).map { case (s, bound) => (1.0 - s, if (s == bound) 1.0 - s else 1.0) }
+      case _ => None
+    }
 
   private object Number {
     def unapply(e: Expression): Option[Double] = e match {

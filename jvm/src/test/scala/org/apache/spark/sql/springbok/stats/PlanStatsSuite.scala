@@ -6,6 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** What is known of plans, and of which source; and what is not believed. */
@@ -44,6 +45,39 @@ class PlanStatsSuite extends SpringbokTest {
     assert(rows(s"SELECT * FROM f_$format WHERE k < 500").exists(r => math.abs(r._1 - 500) < 5))
     assert(rows(s"SELECT * FROM f_$format WHERE n IS NULL").exists(r => math.abs(r._1 - 500) < 5))
     conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
+  }
+
+  test("predicates on strings: the values in the dictionaries, each as often as any other") {
+    def table(name: String, files: Int): Unit = {
+      val sql = "SELECT id, concat('c', id % 20) AS c, if(id % 2 = 0, NULL, concat('n', id % 10)) AS n, " +
+        "concat('s', id div 1000) AS s, concat('u', id) AS u FROM range(8000)"
+      val path = folder.resolve(name).toString
+      spark.sql(sql).repartitionByRange(files, col("id")).write.parquet(path)
+      spark.read.parquet(path).createOrReplaceTempView(name)
+    }
+    table("few", 1)
+    def near(name: String, where: String, expected: Double, bound: Double) = {
+      val r = estimate(s"SELECT * FROM $name WHERE $where").rows.get
+      assert(math.abs(r.value - expected) < 10 && math.abs(r.bound - bound) < 10, s"$where: $r")
+    }
+    near("few", "c = 'c7'", 400, 4000)
+    near("few", "c IN ('c7', 'c8', 'x')", 800, 7982)
+    near("few", "c LIKE 'c1%'", 4400, 7991)
+    near("few", "c <> 'c7'", 7600, 7999)
+    near("few", "upper(c) = 'C7' OR c = 'c9'", 800, 7982)
+    near("few", "c = 'x'", 200, 2000)
+    near("few", "n = 'n3'", 800, 3996)
+    // Too many values for a dictionary: a guess, and no bound.
+    near("few", "u = 'u7'", 800, 8000)
+    near("few", "c = id", 800, 8000)
+    conf(SpringbokConf.DICTIONARIES_ENABLED.key -> "false")(near("few", "c = 'c7'", 800, 8000))
+    // Of several files the first and the last are looked at: alike in c, and not in s.
+    table("more", 4)
+    near("more", "c = 'c7'", 400, 4000)
+    near("more", "s = 's3'", 800, 8000)
+    near("few", "s = 's3'", 1000, 7993)
+    // Groups of a column whose values are known.
+    assert(rows("SELECT c, count(*) FROM few GROUP BY c").exists(_._1 == 20))
   }
 
   test("rows of a join are bounded by a side without two rows of a key, else by nothing: skew has no bound") {

@@ -1,0 +1,67 @@
+"""When each stage of a query ran, and each broadcast: where a query spends its time in one arm and not in another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import measure, runner
+from benchmarks.arms import ARMS, applied
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_BROADCAST = ("number of output rows", "data size", "time to collect", "time to build", "time to broadcast")
+
+
+def lines(spark: SparkSession, e: runner.Experiment, queries: dict[str, str]) -> Iterator[str]:
+    """Of each timed run: seconds, stages with start and end in ms, broadcasts; of each arm's last the report too."""
+    for name, sql in queries.items():
+        for i in range(-e.warmups, e.runs):
+            for arm in e.arms:
+                with applied(spark, ARMS[arm]):
+                    spark.sql(f"USE {runner.database_of(ARMS[arm])}")
+                    begin = time.time() * 1000
+                    run, stages = measure.staged(spark, sql)
+                if i < 0:
+                    continue
+                f = run.figures
+                times = f"planning {f.planning_ms:.0f} ms, rules {f.rules_ms:.0f} ms, CPU {f.cpu_s:.1f} s"
+                yield f"{name} {arm}: {f.seconds:.2f} s, {times}"
+                yield from sorted(_stage(s, begin) for s in stages)
+                yield from _broadcasts(spark)
+                if i == e.runs - 1:
+                    yield str(run.report)
+
+
+def _stage(stage: Any, zero: float) -> str:
+    begin, end = (t.get().getTime() - zero for t in (stage.submissionTime(), stage.completionTime()))
+    return (
+        f"{begin:8.0f} to {end:7.0f}  stage {stage.stageId()}: {stage.numCompleteTasks()} tasks, "
+        f"CPU {stage.executorCpuTime() / 1e9:.1f} s, "
+        f"read {stage.inputRecords():,} rows {stage.inputBytes() / 1e6:,.0f} MB, "
+        f"fetched {stage.shuffleReadRecords():,} rows {stage.shuffleReadBytes() / 1e6:,.0f} MB, "
+        f"wrote {stage.shuffleWriteRecords():,} rows {stage.shuffleWriteBytes() / 1e6:,.0f} MB"
+    )
+
+
+def _broadcasts(spark: SparkSession) -> Iterator[str]:
+    """Those of the last query, from what Spark's page of it shows."""
+    store: Any = spark._jsparkSession.sharedState().statusStore()
+    last = store.executionsList().last().executionId()
+    values = store.executionMetrics(last)
+    nodes = store.planGraph(last).allNodes().iterator()
+    while nodes.hasNext():
+        node = nodes.next()
+        if node.name() != "BroadcastExchange":
+            continue
+        metrics = node.metrics().iterator()
+        shown = []
+        while metrics.hasNext():
+            metric = metrics.next()
+            value = values.get(metric.accumulatorId())
+            if metric.name() in _BROADCAST and value.isDefined():
+                shown.append(f"{metric.name()} {' '.join(value.get().split())}")
+        if shown:
+            yield f"broadcast: {', '.join(shown)}"
