@@ -52,13 +52,14 @@ def run(spark: SparkSession, sql: str) -> Run:
     return staged(spark, sql)[0]
 
 
-def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any]]:
-    """The same with the stages that ran, as Spark's status store has them."""
+def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
+    """The same with the stages that ran, as Spark's status store has them, and when it began, in ms of the epoch."""
     sc: Any = spark._jsc.sc()
     guarded: Any = spark._jvm.org.apache.spark.sql.springbok.Guarded  # type: ignore[union-attr]
     before = _newest_stage(sc)
     spark._jvm.System.gc()  # type: ignore[union-attr]
     rules = guarded.spentNanos()
+    begun = time.time() * 1000
     start = time.perf_counter()
     df = spark.sql(sql)
     rows = df.collect()
@@ -85,7 +86,7 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any]]:
         stages=len(spans),
         tasks=total("numCompleteTasks"),
     )
-    return Run(answer(rows), figures, report(df)), [s for s in stages if _ran(s)]
+    return Run(answer(rows), figures, report(df)), [s for s in stages if _ran(s)], begun
 
 
 def _ran(stage: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +21,13 @@ def lines(spark: SparkSession, e: runner.Experiment, queries: dict[str, str]) ->
             for arm in e.arms:
                 with applied(spark, ARMS[arm]):
                     spark.sql(f"USE {runner.database_of(ARMS[arm])}")
-                    begin = time.time() * 1000
-                    run, stages = measure.staged(spark, sql)
+                    run, stages, begun = measure.staged(spark, sql)
                 if i < 0:
                     continue
                 f = run.figures
                 times = f"planning {f.planning_ms:.0f} ms, rules {f.rules_ms:.0f} ms, CPU {f.cpu_s:.1f} s"
                 yield f"{name} {arm}: {f.seconds:.2f} s, {times}"
-                yield from sorted(_stage(s, begin) for s in stages)
+                yield from sorted(_stage(s, begun) for s in stages)
                 yield from _broadcasts(spark)
                 if i == e.runs - 1:
                     yield str(run.report)

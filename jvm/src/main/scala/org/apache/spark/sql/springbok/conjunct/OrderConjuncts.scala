@@ -115,10 +115,8 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     case _ => c.deterministic
   }
 
-  private def assess(c: Expression, columns: AttributeMap[ColumnStats]): ConjunctCost.Conjunct = {
-    val (expected, bound) = Selectivity.of(Seq(c), columns)
-    ConjunctCost.Conjunct(ExpressionCost(c), Option.when(expected == bound)(expected), !CannotRaise(c))
-  }
+  private def assess(c: Expression, columns: AttributeMap[ColumnStats]): ConjunctCost.Conjunct =
+    ConjunctCost.Conjunct(ExpressionCost(c), Selectivity.known(c, columns), !CannotRaise(c))
 
   /** Conjuncts that may change places with one another. */
   final private class Part(conjuncts: IndexedSeq[ConjunctCost.Conjunct]) {

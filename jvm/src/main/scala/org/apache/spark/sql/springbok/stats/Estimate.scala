@@ -117,8 +117,11 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** Bytes in memory that are not exceeded unless the statistics are wrong. */
   def boundBytes: Option[Double] = rows.map(_.bound * rowBytes)
 
-  def ndv(a: Attribute): Option[Double] =
-    columns.get(a).flatMap(c => c.ndv.orElse(c.values.get.map(_.values.size.toDouble)))
+  def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
+
+  /** Groups of a column; of one whose values are all known one for each, and one for null. */
+  def groups(a: Attribute): Option[Double] =
+    columns.get(a).flatMap(c => c.ndv.orElse(c.values.get.filter(_.whole).map(_.values.size + 1.0)))
 }
 
 object Estimate {

@@ -71,8 +71,8 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
       Estimate(Some(Rows(n, n, Source.Analyzed)), Estimate.rowBytes(r.output), AttributeMap.empty)
     case Filter(condition, child) =>
       val c = apply(child)
-      val (expected, bound) = Selectivity.of(splitConjunctivePredicates(condition), c.columns)
-      c.withRows(c.rows.map(r => Rows(r.value * expected, r.bound * bound, Source.Estimated)))
+      val part = Selectivity.of(splitConjunctivePredicates(condition), c.columns)
+      c.withRows(c.rows.map(r => Rows(r.value * part.expected, r.bound * part.bound, Source.Estimated)))
     case Project(list, child) => project(list, apply(child), plan.output)
     case Aggregate(grouping, list, child, _) => aggregate(grouping, list, apply(child), plan.output)
     case j: Join =>
@@ -196,7 +196,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
       case a: Attribute => child.columns.get(a).map(a -> _)
       case a @ Alias(from: Attribute, _) => child.columns.get(from).map(a.toAttribute -> _)
       case a @ Alias(Cast(from: Attribute, _: IntegralType, _, _), _) =>
-        child.columns.get(from).map(a.toAttribute -> _)
+        child.columns.get(from).map(c => a.toAttribute -> c.copy(values = LazyValues.unknown))
       case _ => None
     }
     val known = AttributeMap(columns)
@@ -218,7 +218,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
       case _ => below
     }
     val ndvs = grouping.map {
-      case a: Attribute => child.ndv(a)
+      case a: Attribute => child.groups(a)
       case _ => None
     }
     val groups = Option.when(ndvs.forall(_.isDefined))(ndvs.flatten.product)

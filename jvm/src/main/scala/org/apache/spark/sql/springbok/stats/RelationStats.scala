@@ -65,6 +65,7 @@ final private[stats] class RelationStats {
       .map(n => Rows(n, n, Source.Analyzed))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
     lazy val made = PartitionListing.columns(fs)
+    val dictionaries = new ParquetDictionaries(fs)
     val columns = for (n <- rows.toSeq; a <- r.output) yield {
       val column = catalog.flatMap(_.colStats.get(a.name))
       val partitions = made.get(a.name)
@@ -84,13 +85,13 @@ final private[stats] class RelationStats {
           .orElse(footer.flatMap(_.nullFraction(a.name))),
         column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name))),
         exact = n.source == Source.Footer && footer.exists(_.exact)
-      ).copy(values = values(fs, a))
+      ).copy(values = values(dictionaries, a))
     }
     estimate(r.output, rows, columns)
   }
 
-  private def values(fs: HadoopFsRelation, a: Attribute): LazyValues = a.dataType match {
-    case _: StringType => new LazyValues(ParquetDictionaries.of(fs, a.name))
+  private def values(dictionaries: ParquetDictionaries, a: Attribute): LazyValues = a.dataType match {
+    case _: StringType if !dictionaries.isPartition(a) => new LazyValues(dictionaries.of(a.name))
     case _ => LazyValues.unknown
   }
 

@@ -9,40 +9,58 @@ object Selectivity {
   /** Impala's selectivity of a conjunct of which nothing is known (`Expr.DEFAULT_SELECTIVITY`). */
   val default = 0.1
 
-  /**
-   * Selectivity of a conjunction.
-   *
-   * @return
-   *   (expected, bound): the bound takes conjuncts of which nothing is known as 1
-   */
-  def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): (Double, Double) = {
-    val (ranges, others) =
-      conjuncts.flatMap(comparison).partition(ranged(_, columns))
-    val compared =
-      ranges.groupBy(_.column.exprId).values.map(rs => exactly(interval(rs, columns(rs.head.column)))).toSeq
-    val rest =
-      conjuncts.filter(c => comparison(c).forall(others.contains) && !countsNulls(c, conjuncts, columns))
-    val each = rest.map(single(_, columns))
-    val known = compared ++ each.flatten
+  /** Selectivity of a predicate: expected, and one that is not exceeded as far as is known. */
+  final case class Part(expected: Double, bound: Double)
+
+  /** Selectivity of a conjunction; its bound takes conjuncts of which nothing is known as 1. */
+  def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Part = {
+    val all = parts(conjuncts, columns)
+    val known = all.flatten
     // All conjuncts of which nothing is known count as one.
-    val guessed = if (each.contains(None)) Seq(default) else Nil
-    (combine(known.map(_._1) ++ guessed), combine(known.map(_._2)))
+    val guessed = if (all.contains(None)) Seq(default) else Nil
+    Part(combine(known.map(_.expected) ++ guessed), combine(known.map(_.bound)))
   }
 
-  /** Whether a conjunct only leaves out nulls that another one, tried on the column's values, has left out already. */
-  private def countsNulls(c: Expression, all: Seq[Expression], columns: AttributeMap[ColumnStats]): Boolean =
-    c match {
-      case IsNotNull(a: Attribute) =>
-        columns.get(a).exists(_.values.get.isDefined) && all.exists(o =>
-          o != c && o.references.toSeq == Seq(a)
-        )
-      case _ => false
+  /** The expected selectivity of a predicate of all of which something is known. */
+  def known(predicate: Expression, columns: AttributeMap[ColumnStats]): Option[Double] =
+    together(predicate, columns).map(_.expected)
+
+  private def together(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
+    val all = parts(conjuncts(e), columns)
+    Option.when(!all.contains(None))(
+      Part(combine(all.flatten.map(_.expected)), combine(all.flatten.map(_.bound)))
+    )
+  }
+
+  private def conjuncts(e: Expression): Seq[Expression] = e match {
+    case And(l, r) => conjuncts(l) ++ conjuncts(r)
+    case _ => Seq(e)
+  }
+
+  /** Of each column's comparisons, of each column's values, and of each other conjunct; None where nothing is known. */
+  private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Part]] = {
+    val (ranges, rest) =
+      all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.min.isDefined)))
+    val compared = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq.map { rs =>
+      Some(exactly(interval(rs, columns(rs.head.column))))
     }
+    // What is said of one column's values is tried as a whole, with what it says of nulls.
+    val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
+    val tried = texts.groupBy(textOf(_).get.exprId).values.toSeq.flatMap { cs =>
+      val numbers = cs.map(byNumbers(_, columns))
+      val values = if (numbers.contains(None)) byValues(cs.reduce(And), columns) else None
+      values.fold(cs.map(single(_, columns)))(v => Seq(Some(v)))
+    }
+    compared ++ tried ++ others.map(single(_, columns))
+  }
 
-  private def ranged(c: Comparison, columns: AttributeMap[ColumnStats]): Boolean =
-    columns.get(c.column).exists(_.min.isDefined)
+  /** The one column of a predicate, if it is a text. */
+  private def textOf(e: Expression): Option[Attribute] = e.references.toSeq match {
+    case Seq(a) if a.dataType.isInstanceOf[StringType] => Some(a)
+    case _ => None
+  }
 
-  private def exactly(s: Double): (Double, Double) = (s, s)
+  private def exactly(s: Double): Part = Part(s, s)
 
   /** Impala's `PlanNode.computeCombinedSelectivity`: ascending, the i-th counts with its i-th root. */
   def combine(selectivities: Seq[Double]): Double =
@@ -73,11 +91,14 @@ object Selectivity {
 
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
 
-  /** Expected and bound, None if nothing is known. */
-  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[(Double, Double)] = {
+  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] =
+    byNumbers(e, columns).orElse(byValues(e, columns)).orElse(combined(e, columns))
+
+  /** By ranges and numbers of values. */
+  private def byNumbers(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
     def equal(a: Attribute): Option[Double] =
       columns.get(a).filter(_.tight).flatMap(_.ndv).map(n => 1.0 / math.max(1.0, n))
-    val byNumbers = e match {
+    val found = e match {
       case IsNotNull(a: Attribute) => Some(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _))
       case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(math.max(_, 1e-6))
       case IsNotNull(_) | Literal(true, _) => Some(1.0)
@@ -89,36 +110,29 @@ object Selectivity {
       case InSet(a: Attribute, set) => equal(a).map(s => math.min(1.0, s * set.size))
       case _ => None
     }
-    byNumbers.map(exactly).orElse(byValues(e, columns)).orElse(combined(e, columns))
+    found.map(exactly)
   }
 
-  /** A predicate on one column whose values are known. */
-  private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[(Double, Double)] =
-    e.references.toSeq match {
-      case Seq(a) =>
-        for {
-          c <- columns.get(a)
-          known <- c.values.get
-          s <- known.share(e, a, c.tableRows, c.nulls.getOrElse(0.0))
-        } yield s
-      case _ => None
-    }
+  /** By the values of the one column that it is about. */
+  private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = for {
+    a <- textOf(e)
+    c <- columns.get(a)
+    known <- c.values.get
+    part <- known.share(e, a, c.tableRows, c.nulls)
+  } yield part
 
-  private def combined(e: Expression, columns: AttributeMap[ColumnStats]): Option[(Double, Double)] =
-    e match {
-      case Or(l, r) =>
-        for ((x, bx) <- single(l, columns); (y, by) <- single(r, columns))
-          yield (x + y - x * y, math.min(1.0, bx + by))
-      case And(l, r) =>
-        val parts = Seq(l, r)
-        val known =
-          parts.forall(p => comparison(p).exists(ranged(_, columns)) || single(p, columns).isDefined)
-        Option.when(known)(of(parts, columns))
-      case Not(c) =>
-        // The least that the negated one may be is not known, unless it is all that is expected.
-        single(c, columns).map { case (s, bound) => (1.0 - s, if (s == bound) 1.0 - s else 1.0) }
-      case _ => None
-    }
+  private def combined(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
+    case Or(l, r) =>
+      for (x <- single(l, columns); y <- single(r, columns))
+        yield Part(x.expected + y.expected - x.expected * y.expected, math.min(1.0, x.bound + y.bound))
+    case _: And => together(e, columns)
+    case Not(c) =>
+      // The least that the negated one may be is not known, unless it is all that is expected.
+      single(c, columns).map(p =>
+        Part(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
+      )
+    case _ => None
+  }
 
   private object Number {
     def unapply(e: Expression): Option[Double] = e match {
