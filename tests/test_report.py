@@ -239,7 +239,8 @@ def test_conjuncts_that_changed_places(spark: SparkSession, tpch: Path) -> None:
     assert [c.changed for c in r.conjuncts] == [True]
     order = r.conjuncts[0].order
     assert "p_size" in order[0].condition and order[0].selectivity is not None
-    assert "LIKE" in order[1].condition and order[1].selectivity is None
+    # The column's values are in a dictionary, on which the pattern was tried.
+    assert "LIKE" in order[1].condition and 0.01 < (order[1].selectivity or 0) < 0.1
     assert "filter:" in str(r) and "p_comment LIKE" in str(r)
 
 

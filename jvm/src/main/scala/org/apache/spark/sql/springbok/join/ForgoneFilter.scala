@@ -23,7 +23,8 @@ private[join] object ForgoneFilter {
       lk: Seq[Expression],
       rk: Seq[Expression],
       stats: PlanStats,
-      conf: SQLConf
+      conf: SQLConf,
+      cores: Int
   ): (JoinCost.Filtered, JoinCost.Filtered) = {
     val (left, right) = JoinEstimates.filterable(j.joinType)
     val filters = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
@@ -34,7 +35,14 @@ private[join] object ForgoneFilter {
         other: LogicalPlan,
         otherKeys: Seq[Expression]
     ) =
-      if (can && filters) filtered(p, keys, other, otherKeys, stats) else JoinCost.Filtered()
+      if (can && filters)
+        filtered(p, keys, other, otherKeys, stats).filter(placed(p, _)).getOrElse(JoinCost.Filtered())
+      else JoinCost.Filtered()
+    // One that saves less is not made: nothing is lost without it.
+    def placed(p: LogicalPlan, f: JoinCost.Filtered): Boolean = stats(p).rows.exists { rows =>
+      val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.kept)
+      ns / 1e6 / cores >= conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS)
+    }
     (side(left, j.left, lk, j.right, rk), side(right, j.right, rk, j.left, lk))
   }
 
@@ -44,7 +52,7 @@ private[join] object ForgoneFilter {
       other: LogicalPlan,
       otherKeys: Seq[Expression],
       stats: PlanStats
-  ): JoinCost.Filtered = {
+  ): Option[JoinCost.Filtered] = {
     val (mine, theirs) = (stats(p), stats(other))
     val filters = for {
       (k, o) <- keys.zip(otherKeys)
@@ -55,7 +63,7 @@ private[join] object ForgoneFilter {
       val kept = math.min(distinct, rows.value) / JoinEstimate.keyDomain(Seq(k), Seq(o), mine, theirs)
       JoinCost.Filtered(math.min(1, kept), made)
     }
-    filters.minByOption(_.kept).getOrElse(JoinCost.Filtered())
+    filters.minByOption(_.kept)
   }
 
   /** What it takes to make the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */

@@ -144,7 +144,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private def equiJoin(j: Join, lk: Seq[Expression], rk: Seq[Expression]): JoinInput = {
     val hash = hashable(lk ++ rk)
     val (pl, pr) = Placement.of(j.left, lk, j.right, rk, conf)
-    val (fl, fr) = ForgoneFilter.of(j, lk, rk, stats, conf)
+    val (fl, fr) = ForgoneFilter.of(j, lk, rk, stats, conf, cluster.cores)
     JoinInput(
       side(j.left, lk, pl).copy(filtered = fl),
       side(j.right, rk, pr).copy(filtered = fr),

@@ -46,9 +46,10 @@ class OrderConjunctsSuite extends SpringbokTest {
 
   test("cheap conjuncts come before dear ones") {
     starts("s LIKE '%1%2%' AND a > 1900")("a > ", "LIKE")
+    // Two of a hundred texts: Impala's measure is what the others cost for the rows that are left.
     starts("dear(s) AND s LIKE '%1%2%' AND u IN ('other 1', 'other 2') AND b < 10")(
-      "b < ",
       "IN (",
+      "b < ",
       "LIKE",
       "dear"
     )

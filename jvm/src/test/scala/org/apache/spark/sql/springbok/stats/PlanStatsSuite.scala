@@ -81,12 +81,7 @@ class PlanStatsSuite extends SpringbokTest {
     near("few", "(c = 'c1' AND n IS NOT NULL) OR c = 'c2'", 669, 6828)
     // Nulls that an outer join adds are not counted, nor is a number that was a text.
     near("few a LEFT JOIN few b ON a.id = b.id AND b.id < 10", "b.c IS NULL", 800, 8000)
-    near(
-      "(SELECT cast(c AS INT) i, row_number() OVER (ORDER BY id) r FROM few)",
-      "i > 5 AND r < 9",
-      800,
-      8000
-    )
+    near("(SELECT cast(c AS INT) i FROM few LIMIT 5000)", "i > 5", 500, 5000)
     // One value is nearly all there is: it may be all.
     spark
       .sql("SELECT if(id % 100 = 0, concat('v', id % 700), 'DONE') AS d FROM range(8000)")
