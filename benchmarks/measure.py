@@ -66,7 +66,8 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
     seconds = time.perf_counter() - start
     rules = guarded.spentNanos() - rules
     stages = _stages(sc, before)
-    spans = [(s.submissionTime().get().getTime(), s.completionTime().get().getTime()) for s in stages if _ran(s)]
+    ran = [s for s in stages if _ran(s)]
+    spans = [(s.submissionTime().get().getTime(), s.completionTime().get().getTime()) for s in ran]
 
     def total(metric: str) -> int:
         return sum(int(getattr(s, metric)()) for s in stages)
@@ -86,7 +87,7 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
         stages=len(spans),
         tasks=total("numCompleteTasks"),
     )
-    return Run(answer(rows), figures, report(df)), [s for s in stages if _ran(s)], begun
+    return Run(answer(rows), figures, report(df)), ran, begun
 
 
 def _ran(stage: Any) -> bool:

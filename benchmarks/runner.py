@@ -6,7 +6,8 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,10 +106,17 @@ def _query(spark: SparkSession, e: Experiment, name: str, sql: str, turn: int) -
     }
 
 
-def _attempt(spark: SparkSession, arm: Arm, sql: str) -> Run | str:
-    """The run, or the first line of what went wrong."""
+@contextmanager
+def using(spark: SparkSession, arm: Arm) -> Iterator[None]:
+    """Within the block the session has the arm's settings and reads its tables."""
     with applied(spark, arm):
         spark.sql(f"USE {database_of(arm)}")
+        yield
+
+
+def _attempt(spark: SparkSession, arm: Arm, sql: str) -> Run | str:
+    """The run, or the first line of what went wrong."""
+    with using(spark, arm):
         try:
             return run(spark, sql)
         except Exception as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import measure, runner
-from benchmarks.arms import ARMS, applied
+from benchmarks.arms import ARMS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,8 +19,7 @@ def lines(spark: SparkSession, e: runner.Experiment, queries: dict[str, str]) ->
     for name, sql in queries.items():
         for i in range(-e.warmups, e.runs):
             for arm in e.arms:
-                with applied(spark, ARMS[arm]):
-                    spark.sql(f"USE {runner.database_of(ARMS[arm])}")
+                with runner.using(spark, ARMS[arm]):
                     run, stages, begun = measure.staged(spark, sql)
                 if i < 0:
                     continue

@@ -35,9 +35,11 @@ private[join] object ForgoneFilter {
         other: LogicalPlan,
         otherKeys: Seq[Expression]
     ) =
-      if (can && filters)
-        filtered(p, keys, other, otherKeys, stats).filter(placed(p, _)).getOrElse(JoinCost.Filtered())
-      else JoinCost.Filtered()
+      Option
+        .when(can && filters)(filtered(p, keys, other, otherKeys, stats))
+        .flatten
+        .filter(placed(p, _))
+        .getOrElse(JoinCost.Filtered())
     // One that saves less is not made: nothing is lost without it.
     def placed(p: LogicalPlan, f: JoinCost.Filtered): Boolean = stats(p).rows.exists { rows =>
       val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.kept)

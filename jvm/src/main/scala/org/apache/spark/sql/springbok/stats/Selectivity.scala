@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
 /** Selectivity of conjuncts, from column ranges, numbers of distinct values or those values themselves, else Impala's guess. */
-object Selectivity {
+object Selectivity extends PredicateHelper {
 
   /** Impala's selectivity of a conjunct of which nothing is known (`Expr.DEFAULT_SELECTIVITY`). */
   val default = 0.1
@@ -15,10 +15,9 @@ object Selectivity {
   /** Selectivity of a conjunction; its bound takes conjuncts of which nothing is known as 1. */
   def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Part = {
     val all = parts(conjuncts, columns)
-    val known = all.flatten
+    val known = combined(all.flatten)
     // All conjuncts of which nothing is known count as one.
-    val guessed = if (all.contains(None)) Seq(default) else Nil
-    Part(combine(known.map(_.expected) ++ guessed), combine(known.map(_.bound)))
+    if (all.contains(None)) known.copy(expected = combine(all.flatten.map(_.expected) :+ default)) else known
   }
 
   /** The expected selectivity of a predicate of all of which something is known. */
@@ -26,16 +25,12 @@ object Selectivity {
     together(predicate, columns).map(_.expected)
 
   private def together(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
-    val all = parts(conjuncts(e), columns)
-    Option.when(!all.contains(None))(
-      Part(combine(all.flatten.map(_.expected)), combine(all.flatten.map(_.bound)))
-    )
+    val all = parts(splitConjunctivePredicates(e), columns)
+    Option.when(!all.contains(None))(combined(all.flatten))
   }
 
-  private def conjuncts(e: Expression): Seq[Expression] = e match {
-    case And(l, r) => conjuncts(l) ++ conjuncts(r)
-    case _ => Seq(e)
-  }
+  private def combined(parts: Seq[Part]): Part =
+    Part(combine(parts.map(_.expected)), combine(parts.map(_.bound)))
 
   /** Of each column's comparisons, of each column's values, and of each other conjunct; None where nothing is known. */
   private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Part]] = {
@@ -48,8 +43,8 @@ object Selectivity {
     val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
     val tried = texts.groupBy(textOf(_).get.exprId).values.toSeq.flatMap { cs =>
       val numbers = cs.map(byNumbers(_, columns))
-      val values = if (numbers.contains(None)) byValues(cs.reduce(And), columns) else None
-      values.fold(cs.map(single(_, columns)))(v => Seq(Some(v)))
+      if (!numbers.contains(None)) numbers
+      else byValues(cs.reduce(And), columns).fold(cs.map(single(_, columns)))(v => Seq(Some(v)))
     }
     compared ++ tried ++ others.map(single(_, columns))
   }
@@ -92,7 +87,7 @@ object Selectivity {
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
 
   private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] =
-    byNumbers(e, columns).orElse(byValues(e, columns)).orElse(combined(e, columns))
+    byNumbers(e, columns).orElse(byValues(e, columns)).orElse(nested(e, columns))
 
   /** By ranges and numbers of values. */
   private def byNumbers(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
@@ -121,7 +116,7 @@ object Selectivity {
     part <- known.share(e, a, c.tableRows, c.nulls)
   } yield part
 
-  private def combined(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
+  private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
     case Or(l, r) =>
       for (x <- single(l, columns); y <- single(r, columns))
         yield Part(x.expected + y.expected - x.expected * y.expected, math.min(1.0, x.bound + y.bound))

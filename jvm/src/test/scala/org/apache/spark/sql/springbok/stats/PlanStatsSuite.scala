@@ -48,14 +48,9 @@ class PlanStatsSuite extends SpringbokTest {
   }
 
   test("predicates on strings: the values in the dictionaries, each as often as any other") {
-    def table(name: String, files: Int): Unit = {
-      val sql = "SELECT id, concat('c', id % 20) AS c, if(id % 2 = 0, NULL, concat('n', id % 10)) AS n, " +
-        "concat('s', id div 1000) AS s, concat('u', id) AS u FROM range(8000)"
-      val path = folder.resolve(name).toString
-      spark.sql(sql).repartitionByRange(files, col("id")).write.parquet(path)
-      spark.read.parquet(path).createOrReplaceTempView(name)
-    }
-    table("few", 1)
+    val texts = "SELECT id, concat('c', id % 20) AS c, if(id % 2 = 0, NULL, concat('n', id % 10)) AS n, " +
+      "concat('s', id div 1000) AS s, concat('u', id) AS u FROM range(8000)"
+    table("few", texts)
     def near(name: String, where: String, expected: Double, bound: Double) = {
       val r = estimate(s"SELECT * FROM $name WHERE $where").rows.get
       assert(math.abs(r.value - expected) < 10 && math.abs(r.bound - bound) < 10, s"$where: $r")
@@ -72,7 +67,9 @@ class PlanStatsSuite extends SpringbokTest {
     near("few", "c = id", 800, 8000)
     conf(SpringbokConf.DICTIONARIES_ENABLED.key -> "false")(near("few", "c = 'c7'", 800, 8000))
     // Of several files the first and the last are looked at: alike in c, and not in s.
-    table("more", 4)
+    val more = folder.resolve("more").toString
+    spark.sql(texts).repartitionByRange(4, col("id")).write.parquet(more)
+    spark.read.parquet(more).createOrReplaceTempView("more")
     near("more", "c = 'c7'", 400, 4000)
     near("more", "s = 's3'", 800, 8000)
     near("few", "s = 's3'", 1000, 7993)
@@ -83,12 +80,7 @@ class PlanStatsSuite extends SpringbokTest {
     near("few a LEFT JOIN few b ON a.id = b.id AND b.id < 10", "b.c IS NULL", 800, 8000)
     near("(SELECT cast(c AS INT) i FROM few LIMIT 5000)", "i > 5", 500, 5000)
     // One value is nearly all there is: it may be all.
-    spark
-      .sql("SELECT if(id % 100 = 0, concat('v', id % 700), 'DONE') AS d FROM range(8000)")
-      .coalesce(1)
-      .write
-      .parquet(folder.resolve("lopsided").toString)
-    spark.read.parquet(folder.resolve("lopsided").toString).createOrReplaceTempView("lopsided")
+    table("lopsided", "SELECT if(id % 100 = 0, concat('v', id % 700), 'DONE') AS d FROM range(8000)")
     near("lopsided", "d = 'DONE'", 1000, 7993)
     // Groups of a column whose values are known.
     assert(rows("SELECT c, count(*) FROM few GROUP BY c").exists(_._1 == 21))
