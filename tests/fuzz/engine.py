@@ -33,10 +33,9 @@ def session(warehouse: Path) -> SparkSession:
         builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "2g")
-        # Compiled at one level the JVM keeps 48 MB of code, and fails at random once they are full.
         .config(
             "spark.driver.extraJavaOptions",
-            "-Dspringbok.testing=true -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m -XX:ReservedCodeCacheSize=240m",
+            "-Dspringbok.testing=true -XX:+UseSerialGC -Xss4m -XX:ReservedCodeCacheSize=240m",
         )
         .config("spark.sql.shuffle.partitions", "3")
         .config("spark.sql.session.timeZone", "UTC")

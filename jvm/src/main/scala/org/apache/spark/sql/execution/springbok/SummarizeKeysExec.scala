@@ -31,7 +31,20 @@ object BuildKey {
  * @param keys
  *   the keys with the size of their bloom filter in bytes; none where the summary is read elsewhere, as from a broadcast
  */
-final case class SummaryPlan(labels: Seq[String], keys: Seq[(BuildKey, Long)], inLimit: Int, mergeBytes: Long)
+final case class SummaryPlan(
+    labels: Seq[String],
+    keys: Seq[(BuildKey, Long)],
+    inLimit: Int,
+    mergeBytes: Long
+) {
+
+  /** With what another one of the same exchange asks for. */
+  def +(other: SummaryPlan): SummaryPlan = {
+    val all = keys ++ other.keys
+    val bytes = all.groupMapReduce(_._1)(_._2)(math.max(_, _))
+    copy(labels = labels ++ other.labels, keys = all.map(_._1).distinct.map(k => k -> bytes(k)))
+  }
+}
 
 /**
  * Under the exchange of a join's build side: passes every row on and summarizes its keys while they pass.

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.springbok.filter
 
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
@@ -8,6 +11,9 @@ import org.apache.spark.sql.execution.springbok._
 
 /** Which child of a join is the source of its filters. */
 final private[filter] case class Direction(source: Int)
+
+/** An exchange that filters of a join are read from, and the join's conjuncts with their build side's keys there. */
+final private[filter] case class Source(exchange: SparkPlan, keys: Seq[FilterOn])
 
 /** The build sides of joins, as exchanges that finish before the scans that wait for them. */
 private[filter] object BuildSides {
@@ -21,14 +27,80 @@ private[filter] object BuildSides {
     case _ => None
   }
 
-  /** The build side with the summary under its exchange; a stage that runs already is left as it is. */
-  def summarized(child: SparkPlan, summary: SummaryPlan): SparkPlan = child match {
-    case s: SortExec => s.withNewChildren(Seq(summarized(s.child, summary)))
-    case e: Exchange =>
-      val node = SummarizeKeysExec(summary, e.child)
-      node.copyTagsFrom(e.child)
-      e.withNewChildren(Seq(node))
-    case other => other
+  /**
+   * What filters of a join are read from: the exchange that its build side comes straight out of, else, where the build
+   * side is computed in the join's own stage because it is partitioned by the join's keys already, an exchange below.
+   *
+   * '''Why that is safe''': [[KeyTrace]] goes from a row to the one row of a child that has its key. So each key of the
+   * build side is among those that have passed the exchange, unless the rows come from several children (a union).
+   *
+   * @param rows
+   *   rows of an exchange; of several the smallest is taken
+   */
+  def source(j: BaseJoinExec, d: Direction, built: SparkPlan, rows: Colocated => Double): Option[Source] =
+    exchange(built) match {
+      case Some(e) => Some(Source(e, FilterOn.of(j, d)))
+      case None if !j.isInstanceOf[ShuffledJoin] => None
+      case None =>
+        val found =
+          for {
+            on <- FilterOn.of(j, d)
+            key <- FilterKey.of(on.build).toSeq
+            (c, there) <- below(built, key)
+            at = on.copy(build = there, from = Some(c))
+            if sourceKey(c.exchange, j, d, at).isDefined
+          } yield c -> at
+        found.map(_._1).minByOption(rows).map { best =>
+          val keys = found.collect { case (c, on) if c.exchange eq best.exchange => on }
+          Source(best.exchange, keys.distinctBy(_.index))
+        }
+    }
+
+  /** The shuffles that all values of a key have passed, and the key there. */
+  def below(p: SparkPlan, key: Expression): Seq[(Colocated, Expression)] = p match {
+    case _: ShuffleExchangeExec | _: ShuffleQueryStageExec => Seq(Colocated(p, Nil) -> key)
+    case _: UnionExec => Nil
+    case _ =>
+      for {
+        r <- KeyTrace.routes(p, key)
+        (c, there) <- below(p.children(r.child), r.key)
+      } yield {
+        val joins = p match {
+          case j: BaseJoinExec => c.joins :+ (j -> r.child)
+          case _ => c.joins
+        }
+        c.copy(joins = joins) -> there
+      }
+  }
+
+  /**
+   * The build side with a summary under this exchange, wherever it stands, and the exchange then; a stage that runs
+   * already is left as it is. Nodes that stand in several places, as edges do, stay the same ones.
+   */
+  def summarized(built: SparkPlan, exchange: SparkPlan, summary: SummaryPlan): (SparkPlan, SparkPlan) = {
+    val marked = exchange match {
+      case e: Exchange =>
+        val node = e.child match {
+          // That of a join below.
+          case s: SummarizeKeysExec => s.copy(plan = s.plan + summary)
+          case c => SummarizeKeysExec(summary, c)
+        }
+        node.copyTagsFrom(e.child)
+        e.withNewChildren(Seq(node))
+      case other => other
+    }
+    val done = new IdentityHashMap[SparkPlan, SparkPlan]()
+    done.put(exchange, marked): Unit
+    def replaced(p: SparkPlan): SparkPlan = {
+      val known = done.get(p)
+      if (known != null) known
+      else {
+        val q = p.mapChildren(replaced)
+        done.put(p, q): Unit
+        q
+      }
+    }
+    (replaced(built), marked)
   }
 
   /** How a key is read from the exchange; None where a stage was started without a summary of it. */

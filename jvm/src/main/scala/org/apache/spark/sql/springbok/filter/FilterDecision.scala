@@ -186,7 +186,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
       }
   }
 
-  /** A bitmap where it takes no more than the bloom filter, or little. */
+  /** A bitmap, which is tested faster, where it takes no more than the bloom filter, or little. */
   private def keySet(k: KeyFacts, bitmaps: Boolean): Either[Reason, KeySet] = {
     val bloom =
       if (!types("BLOOM")) Left(Reason.typesOff)
@@ -277,8 +277,8 @@ private[filter] object FilterDecision {
       testNs: Double
   )
 
-  /** Bytes of a bitmap that is taken however many keys it has. */
-  val smallBitmap: Long = 32L << 10
+  /** Bytes of a bitmap that is taken however few keys it has: 8 million values. */
+  val smallBitmap: Long = 1L << 20
 
   final case class RowTest(kind: String, predicate: Expression)
 

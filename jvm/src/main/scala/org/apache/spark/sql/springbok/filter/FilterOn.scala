@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.Comparison
 
@@ -12,13 +13,24 @@ import org.apache.spark.sql.execution.springbok.Comparison
  *   its number, those of the equi-join keys first
  * @param range
  *   None for an equality
+ * @param from
+ *   the exchange in the join's own stage that `build` is read from, None where the build side comes straight out of one
  */
 final private[filter] case class FilterOn(
     index: Int,
     build: Expression,
     probe: Expression,
-    range: Option[Comparison] = None
+    range: Option[Comparison] = None,
+    from: Option[Colocated] = None
 )
+
+/**
+ * An exchange from which a build side is computed without another one.
+ *
+ * @param joins
+ *   those on the way up from it, with the child that it is below
+ */
+final private[filter] case class Colocated(exchange: SparkPlan, joins: Seq[(BaseJoinExec, Int)])
 
 private[filter] object FilterOn extends PredicateHelper {
 

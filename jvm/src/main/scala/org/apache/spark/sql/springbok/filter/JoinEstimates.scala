@@ -7,14 +7,21 @@ import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
+import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
-import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
+import org.apache.spark.sql.springbok.stats.{
+  ColumnStats,
+  Estimate,
+  JoinEstimate,
+  PlanStats,
+  Rows,
+  Source => From
+}
 
 /**
  * Expected effect of a filter.
@@ -33,6 +40,7 @@ final private[springbok] class JoinEstimates(
     adaptive: Boolean = true
 ) {
   private val stats = new PlanStats(lasting = lasting)
+  private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
 
   /**
@@ -77,26 +85,31 @@ final private[springbok] class JoinEstimates(
   }
 
   private def ready(j: BaseJoinExec, sides: Seq[Int]): Either[Reason, Direction] = {
-    val exchanged = sides.filter(s => BuildSides.exchange(j.children(s)).isDefined)
+    val sources = sides.flatMap(s => source(j, Direction(s), j.children(s)).map(s -> _)).toMap
     // A broadcast is read from the very relation that the join probes, whatever it was made of.
-    val fixed = exchanged.filter(s => !j.isInstanceOf[ShuffledJoin] || KeyTrace.deterministic(j.children(s)))
+    val fixed = sides
+      .filter(sources.contains)
+      .filter(s => !j.isInstanceOf[ShuffledJoin] || KeyTrace.deterministic(j.children(s)))
     if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
-    else if (exchanged.isEmpty) Left(Reason.noSource)
+    else if (sources.isEmpty) Left(Reason.noSource)
     else if (fixed.isEmpty) Left(Reason.indeterminate)
     else {
       // A side that has finished can filter the other without anyone waiting.
       val finished = fixed.filter(s =>
-        BuildSides.exchange(j.children(s)).exists {
+        sources(s).exchange match {
           case q: ShuffleQueryStageExec => BuildSides.finished(q)
           case _ => false
         }
       )
       // A side that the query wants filtered is not the source.
       val hinted = fixed.filter(s => FilterHint.wants(j, 1 - s))
+      // Sizes that become known while the side it was to be runs turn nothing around: what it was for has been held up.
+      val before = PlaceRuntimeFilters.recordOf(j).flatMap(_.filterSource).filter(fixed.contains)
       // Nor is one that has all of the other's keys.
-      lazy val selective = fixed.filter(s => FilterOn.of(j, Direction(s)).exists(selects(j, Direction(s), _)))
+      lazy val selective = fixed.filter(s => sources(s).keys.exists(selects(j, Direction(s), _)))
       val sides =
         if (finished.size == 1) finished
+        else if (before.isDefined) before.toSeq
         else if (hinted.size == 1) hinted
         else if (fixed.size > 1 && selective.nonEmpty) selective
         else fixed
@@ -104,13 +117,17 @@ final private[springbok] class JoinEstimates(
         for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))
           yield sides(math.floorMod(s + r.id, sides.size))
       Right(
-        Direction(forced.getOrElse(sides.minBy(bytes(j, _))))
+        Direction(forced.getOrElse(sides.minBy(s => bytes(j, Direction(s), sources(s)))))
       )
     }
   }
 
+  /** What the filters of a join are read from, of this build side. */
+  def source(j: BaseJoinExec, d: Direction, built: SparkPlan): Option[Source] =
+    BuildSides.source(j, d, built, passing(_).flatMap(_.rows).fold(Double.MaxValue)(_.value))
+
   private def selects(j: BaseJoinExec, d: Direction, on: FilterOn): Boolean =
-    on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - conf.getConf(SpringbokConf.FILTER_MIN_REJECTION))
+    on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - minRejection)
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
   def rows(p: SparkPlan): Option[Double] =
@@ -151,18 +168,18 @@ final private[springbok] class JoinEstimates(
 
   /** The effect of a filter, None if nothing is known. */
   def kept(j: BaseJoinExec, d: Direction, on: FilterOn): Option[Kept] =
-    on.range.fold(matched(j, d, on.build, on.probe))(within(j, d, on, _))
+    on.range.fold(matched(j, d, on))(within(j, d, on, _))
 
   /**
    * A bound is the extreme one of the values of the rows that are left, spread evenly over their column's range: of n
    * rows the smallest is expected at 1 / (n + 1) of it.
    */
-  private def within(j: BaseJoinExec, d: Direction, on: FilterOn, c: Comparison): Option[Kept] = {
-    def stats(s: Int, key: Expression) = side(j, s).flatMap(e => FilterKey.only(key).flatMap(e.columns.get))
+  private def within(j: BaseJoinExec, d: Direction, on: FilterOn, c: Comparison): Option[Kept] =
     for {
-      rows <- side(j, d.source).flatMap(_.rows)
-      b <- stats(d.source, on.build)
-      p <- stats(1 - d.source, on.probe)
+      e <- build(j, d, on)
+      rows <- e.rows
+      b <- column(e, on.build)
+      p <- side(j, 1 - d.source).flatMap(column(_, on.probe))
       (bMin, bMax) <- b.min.zip(b.max)
       (pMin, pMax) <- p.min.zip(p.max)
       if pMax > pMin
@@ -171,17 +188,10 @@ final private[springbok] class JoinEstimates(
       val part = if (c.below) bMax - edge - pMin else pMax - bMin - edge
       Kept(math.max(0.0, math.min(1.0, part / (pMax - pMin))), None)
     }
-  }
 
-  private def matched(
-      j: BaseJoinExec,
-      d: Direction,
-      buildKey: Expression,
-      probeKey: Expression
-  ): Option[Kept] = {
-    for (b <- side(j, d.source); p <- side(j, 1 - d.source); rows <- b.rows) yield {
-      val stats = (k: Expression, e: Estimate) => FilterKey.only(k).flatMap(e.columns.get)
-      val (bs, ps) = (stats(buildKey, b), stats(probeKey, p))
+  private def matched(j: BaseJoinExec, d: Direction, on: FilterOn): Option[Kept] = {
+    for (b <- build(j, d, on); p <- side(j, 1 - d.source); rows <- b.rows) yield {
+      val (bs, ps) = (column(b, on.build), column(p, on.probe))
       val known = bs.exists(_.ndv.isDefined) || ps.exists(_.ndv.isDefined)
       // A small table of keys, counted by its rows alone, may be the whole of a dimension or a few of many.
       val list =
@@ -190,7 +200,7 @@ final private[springbok] class JoinEstimates(
           .getOrElse(false)
       val domain =
         if (list) None
-        else if (known) Some(JoinEstimate.keyDomain(Seq(column(probeKey)), Seq(column(buildKey)), p, b))
+        else if (known) Some(JoinEstimate.keyDomain(Seq(only(on.probe)), Seq(only(on.build)), p, b))
         // Without distinct values: the part of the build side's table that is left.
         else bs.map(_.tableRows)
       val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))
@@ -198,13 +208,16 @@ final private[springbok] class JoinEstimates(
     }
   }.flatten
 
+  private def column(e: Estimate, key: Expression): Option[ColumnStats] =
+    FilterKey.only(key).flatMap(e.columns.get)
+
   /** An expression over one column has no more values than it. */
-  private def column(key: Expression): Expression = FilterKey.only(key).getOrElse(key)
+  private def only(key: Expression): Expression = FilterKey.only(key).getOrElse(key)
 
   /** Size in bytes of the bloom filter that tasks of the build side fill, for the keys it may have. */
   def bloomBytes(j: BaseJoinExec, d: Direction, on: FilterOn): Long = {
     val key = on.build
-    val keys = side(j, d.source).flatMap { e =>
+    val keys = build(j, d, on).flatMap { e =>
       val ndv = FilterKey.only(key).flatMap(e.ndv)
       e.rows.map(r => ndv.fold(r.bound)(math.min(_, r.bound)))
     }
@@ -218,15 +231,52 @@ final private[springbok] class JoinEstimates(
 
   private def side(j: BaseJoinExec, s: Int): Option[Estimate] = logical(j, s).map(stats(_))
 
+  /** The rows that a filter's keys are read from. */
+  private def build(j: BaseJoinExec, d: Direction, on: FilterOn): Option[Estimate] =
+    on.from.fold(side(j, d.source))(passing)
+
+  /** The rows that pass an exchange, less those that the filters of the joins above it are expected to remove. */
+  private def passing(c: Colocated): Option[Estimate] = {
+    val below = ResolveRuntimeFilters.exchangeOf(c.exchange).children.headOption
+    val all = below.flatMap(_.collectFirst { case p if p.logicalLink.isDefined => stats(p.logicalLink.get) })
+    val counted = c.exchange match {
+      case q: QueryStageExec if q.isMaterialized => q.getRuntimeStatistics.rowCount.map(_.toDouble)
+      case _ => None
+    }
+    all.map { e =>
+      e.withRows(counted match {
+        case Some(n) => Some(Rows(n, n, From.Runtime))
+        case None => e.rows.map(r => r.copy(value = r.value * c.joins.map(leaves(c.exchange, _)).product))
+      })
+    }
+  }
+
+  /** The part of an exchange's rows that the filter of a join above it leaves, if that side is filtered. */
+  private def leaves(exchange: SparkPlan, at: (BaseJoinExec, Int)): Double = {
+    val (j, child) = at
+    val filters = direction(j).toSeq.collect { case Right(d) if d.source != child => d }.flatMap { d =>
+      for {
+        source <- source(j, d, j.children(d.source)).toSeq
+        on <- source.keys
+        key <- FilterKey.of(on.probe)
+        if BuildSides.below(j.children(child), key).exists(_._1.exchange eq exchange)
+        k <- kept(j, d, on)
+      } yield k.kept
+    }
+    filters.filter(_ <= 1 - minRejection).minOption.getOrElse(1.0)
+  }
+
   private def logical(j: BaseJoinExec, s: Int): Option[LogicalPlan] = j.logicalLink.collect { case l: Join =>
     if (s == 0) l.left else l.right
   }
 
-  /** Expected bytes of a side in memory, else what Spark takes for its size. */
-  private def bytes(j: BaseJoinExec, s: Int): Double = {
-    val plan = logical(j, s)
-    plan.flatMap(stats(_).bytes).orElse(plan.map(sizeInBytes)).getOrElse(Double.MaxValue)
-  }
+  /** Expected bytes in memory of what filters are read from, else what Spark takes for the side's size. */
+  private def bytes(j: BaseJoinExec, d: Direction, source: Source): Double =
+    source.keys.headOption
+      .flatMap(build(j, d, _))
+      .flatMap(_.bytes)
+      .orElse(logical(j, d.source).map(sizeInBytes))
+      .getOrElse(Double.MaxValue)
 
   private def sizeInBytes(p: LogicalPlan): Double = p.stats.sizeInBytes.toDouble
 }

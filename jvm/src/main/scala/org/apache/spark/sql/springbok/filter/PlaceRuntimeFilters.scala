@@ -33,7 +33,7 @@ import org.apache.spark.sql.springbok.report._
  * holds the build side with its own filters, several hops agree with what stands under the joins, and there is no cycle.
  *
  * '''When''': the join removes probe rows without a match (inner; semi and right outer on the left; semi, left outer and
- * anti on the right); the build side comes straight out of an exchange and is deterministic; the key's type compares by
+ * anti on the right); the build side comes out of an exchange (see [[BuildSides.source]]) and is deterministic; the key's type compares by
  * its bytes; statistics do not say that most rows would stay; the rows saved are worth the test, or the scan may prune.
  *
  * '''Why the answer cannot change''': see [[KeyTrace]] for the way down and [[ResolveRuntimeFilters]] for what is removed;
@@ -177,12 +177,26 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       d: Direction,
       built: SparkPlan,
       arriving: Seq[Pending]
+  ): (SparkPlan, Seq[Pending]) =
+    estimates.source(j, d, built).fold((built, Seq.empty[Pending]))(made(j, record, d, built, _, arriving))
+
+  private def made(
+      j: BaseJoinExec,
+      record: JoinRecord,
+      d: Direction,
+      built: SparkPlan,
+      source: Source,
+      arriving: Seq[Pending]
   ): (SparkPlan, Seq[Pending]) = {
-    val exchange = BuildSides.exchange(built).get
+    val exchange = source.exchange
     // What arrives here shrinks the build side before it is read.
     val shrunk =
-      arriving.flatMap(f => f.make.kept.filter(_ => targets.of(j.children(d.source), f.key).nonEmpty)).product
-    val candidates = FilterOn.of(j, d).flatMap { on =>
+      if (source.keys.exists(_.from.isDefined)) 1.0
+      else
+        arriving
+          .flatMap(f => f.make.kept.filter(_ => targets.of(j.children(d.source), f.key).nonEmpty))
+          .product
+    val candidates = source.keys.flatMap { on =>
       candidate(j, record, d, on, exchange, shrunk) match {
         case Right(c) => Some(c)
         case Left(why) =>
@@ -202,12 +216,13 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
         conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
       )
       // Without adaptive execution the driver reads the broadcast, and a summary would hide that it is like another one.
-      val source = if (adaptive) BuildSides.summarized(built, summary) else built
-      val edge = BuildSides.exchange(source).get
+      val (marked, edge) =
+        if (adaptive) BuildSides.summarized(built, exchange, summary) else (built, exchange)
       val own = candidates.map { c =>
         Pending(c.probeKey, c.sourceKey, edge, MakeEdge(c.at.map(i => i.target -> i.info).toMap, c.kept))
       }
-      (source, own)
+      if (record.filterSource.isEmpty && own.nonEmpty) record.filterSource = Some(d.source)
+      (marked, own)
     }
   }
 

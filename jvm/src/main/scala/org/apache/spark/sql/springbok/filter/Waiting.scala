@@ -34,11 +34,11 @@ final private class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf)
 
   /**
    * Whether a filter may come while its scan runs: one that is tested row by row, on rows that no group is made of and
-   * that are not dealt out in turn.
+   * that are not dealt out in turn; of the exchange that its join waits for itself.
    */
   def mayBeLate(j: BaseJoinExec, on: FilterOn, t: Target, kept: Option[Double]): Boolean = {
     val pays = FilterCost.pays(kept.getOrElse(FilterCost.unknownKept), t.saving.ns, FilterCost.test(0))
-    blooms && on.range.isEmpty && !t.grouped && (pays || forced.isDefined) && !j.exists {
+    blooms && on.range.isEmpty && on.from.isEmpty && !t.grouped && (pays || forced.isDefined) && !j.exists {
       case e: ShuffleExchangeExec => e.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
       case _ => false
     }

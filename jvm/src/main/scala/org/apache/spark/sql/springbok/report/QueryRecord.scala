@@ -43,6 +43,9 @@ final class JoinRecord(
 
   /** Whether the join's hint is Springbok's; adaptive execution sets hints of its own, which are left alone. */
   @volatile var hinted: Boolean = false
+
+  /** The side that its first runtime filters were placed from, 0 or 1: scans may wait for it. */
+  @volatile var filterSource: Option[Int] = None
 }
 
 /**
