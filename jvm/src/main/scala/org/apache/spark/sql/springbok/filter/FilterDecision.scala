@@ -234,12 +234,12 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
     if (k.values != null) Right(SplitBlockBloom.bytesFor(k.values.size.toDouble, conf, rateShare = 0.25))
     else
       Option(k.bloom)
-        .map(_.bytes)
+        .map(b => distinct(k).fold(b.bytes)(SplitBlockBloom.cheapest(b.bytes, _, saved(k))))
         .orElse(broadcastKeys.map(_.bloomBytes))
         .toRight(Reason.noBloom)
 
   private def bloom(k: KeyFacts, bytes: Long): SplitBlockBloom =
-    if (k.values == null) Option(k.bloom).getOrElse(broadcastKeys.get.bloom)
+    if (k.values == null) Option(k.bloom).fold(broadcastKeys.get.bloom)(_.foldedTo(bytes))
     else {
       val b = SplitBlockBloom.ofBytes(bytes)
       k.values.forEach(v => b.put(KeyType.hash(v, k.dataType)))

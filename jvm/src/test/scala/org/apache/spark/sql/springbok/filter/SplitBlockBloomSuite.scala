@@ -31,6 +31,20 @@ class SplitBlockBloomSuite extends AnyFunSuite {
     }
   }
 
+  test("a filter made too large is folded to the size that costs least, and holds its keys") {
+    val b = SplitBlockBloom.ofBytes(8L << 20)
+    val keys = (1L to 100000L).map(KeyType.hashLong)
+    keys.foreach(b.put)
+    for (saved <- Seq(10.0, 300.0, 1e6)) {
+      val bytes = SplitBlockBloom.cheapest(b.bytes, keys.size.toDouble, saved)
+      val small = b.foldedTo(bytes)
+      assert(small.bytes == bytes && bytes <= (2L << 20) && keys.forall(small.mightContain), saved)
+    }
+    assert(SplitBlockBloom.cheapest(64, 1e6, 300) == 64, "of none that helps the largest")
+    assert(b.foldedTo(1L << 30) eq b)
+    assert(b.foldedTo(0).bytes == 32)
+  }
+
   test("a union and a folded filter hold all keys") {
     val (a, b) = (filled(1000, 8192), filled(1000, 2048, from = 5000))
     val u = a.union(b)
