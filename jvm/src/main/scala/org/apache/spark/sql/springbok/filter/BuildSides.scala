@@ -31,13 +31,10 @@ private[filter] object BuildSides {
    * What filters of a join are read from: the exchange that its build side comes straight out of, else, where the build
    * side is computed in the join's own stage because it is partitioned by the join's keys already, an exchange below.
    *
-   * '''Why that is safe''': [[KeyTrace]] goes from a row to the one row of a child that has its key. So each key of the
-   * build side is among those that have passed the exchange, unless the rows come from several children (a union).
-   *
    * @param rows
-   *   rows of an exchange; of several the smallest is taken
+   *   rows of an exchange; of several that have not finished the smallest is taken
    */
-  def source(j: BaseJoinExec, d: Direction, built: SparkPlan, rows: Colocated => Double): Option[Source] =
+  def source(j: BaseJoinExec, d: Direction, built: SparkPlan, rows: SparkPlan => Double): Option[Source] =
     exchange(built) match {
       case Some(e) => Some(Source(e, FilterOn.of(j, d)))
       case None if !j.isInstanceOf[ShuffledJoin] => None
@@ -46,61 +43,60 @@ private[filter] object BuildSides {
           for {
             on <- FilterOn.of(j, d)
             key <- FilterKey.of(on.build).toSeq
-            (c, there) <- below(built, key)
-            at = on.copy(build = there, from = Some(c))
-            if sourceKey(c.exchange, j, d, at).isDefined
-          } yield c -> at
-        found.map(_._1).minByOption(rows).map { best =>
-          val keys = found.collect { case (c, on) if c.exchange eq best.exchange => on }
-          Source(best.exchange, keys.distinctBy(_.index))
+            (e, there) <- below(built, key)
+            at = on.copy(build = there, from = Some(e))
+            // There it is computed for rows that do not reach the join.
+            if FilterKey.admissible(there) && sourceKey(e, j, d, at).isDefined
+          } yield e -> at
+        found.map(_._1).minByOption(e => (!finished(e), rows(e))).map { best =>
+          Source(best, found.collect { case (e, on) if e eq best => on }.distinctBy(_.index))
         }
     }
 
-  /** The shuffles that all values of a key have passed, and the key there. */
-  def below(p: SparkPlan, key: Expression): Seq[(Colocated, Expression)] = p match {
-    case _: ShuffleExchangeExec | _: ShuffleQueryStageExec => Seq(Colocated(p, Nil) -> key)
+  /**
+   * The shuffles that all values of a key have passed, and the key there.
+   *
+   * Not through an aggregate or a window's limit: adaptive execution puts the stage of the exchange in their middle in the
+   * place of their logical node, which it finds by the first operator that stands for it, and that would be an edge's.
+   */
+  private def below(p: SparkPlan, key: Expression): Seq[(SparkPlan, Expression)] = p match {
+    case _: ShuffleExchangeExec | _: ShuffleQueryStageExec => Seq(p -> key)
     case _: UnionExec => Nil
-    case _ =>
-      for {
-        r <- KeyTrace.routes(p, key)
-        (c, there) <- below(p.children(r.child), r.key)
-      } yield {
-        val joins = p match {
-          case j: BaseJoinExec => c.joins :+ (j -> r.child)
-          case _ => c.joins
-        }
-        c.copy(joins = joins) -> there
-      }
+    case _ if KeyTrace.groups(p) => Nil
+    case _ => KeyTrace.routes(p, key).flatMap(r => below(p.children(r.child), r.key))
   }
 
   /**
-   * The build side with a summary under this exchange, wherever it stands, and the exchange then; a stage that runs
-   * already is left as it is. Nodes that stand in several places, as edges do, stay the same ones.
+   * The build side with a summary under this exchange, and under its twins, of which Spark runs the first one it comes to;
+   * and the exchange then. A stage that runs already is left as it is. Nodes that stand in several places, as edges do,
+   * stay the same ones.
    */
   def summarized(built: SparkPlan, exchange: SparkPlan, summary: SummaryPlan): (SparkPlan, SparkPlan) = {
-    val marked = exchange match {
-      case e: Exchange =>
-        val node = e.child match {
-          // That of a join below.
-          case s: SummarizeKeysExec => s.copy(plan = s.plan + summary)
-          case c => SummarizeKeysExec(summary, c)
-        }
-        node.copyTagsFrom(e.child)
-        e.withNewChildren(Seq(node))
-      case other => other
-    }
     val done = new IdentityHashMap[SparkPlan, SparkPlan]()
-    done.put(exchange, marked): Unit
     def replaced(p: SparkPlan): SparkPlan = {
       val known = done.get(p)
       if (known != null) known
       else {
-        val q = p.mapChildren(replaced)
+        val q = p match {
+          case e: Exchange if (e eq exchange) || e.canonicalized == exchange.canonicalized =>
+            marked(e, summary)
+          case _ => p.mapChildren(replaced)
+        }
         done.put(p, q): Unit
         q
       }
     }
-    (replaced(built), marked)
+    (replaced(built), replaced(exchange))
+  }
+
+  private def marked(e: Exchange, summary: SummaryPlan): Exchange = {
+    val node = e.child match {
+      // That of a join below.
+      case s: SummarizeKeysExec => s.copy(plan = s.plan + summary)
+      case c => SummarizeKeysExec(summary, c)
+    }
+    node.copyTagsFrom(e.child)
+    e.withNewChildren(Seq(node)).asInstanceOf[Exchange]
   }
 
   /** How a key is read from the exchange; None where a stage was started without a summary of it. */

@@ -21,16 +21,8 @@ final private[filter] case class FilterOn(
     build: Expression,
     probe: Expression,
     range: Option[Comparison] = None,
-    from: Option[Colocated] = None
+    from: Option[SparkPlan] = None
 )
-
-/**
- * An exchange from which a build side is computed without another one.
- *
- * @param joins
- *   those on the way up from it, with the child that it is below
- */
-final private[filter] case class Colocated(exchange: SparkPlan, joins: Seq[(BaseJoinExec, Int)])
 
 private[filter] object FilterOn extends PredicateHelper {
 

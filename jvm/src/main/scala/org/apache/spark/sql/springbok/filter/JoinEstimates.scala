@@ -45,7 +45,7 @@ final private[springbok] class JoinEstimates(
 
   /**
    * Which side filters which, or why none may. The side that is filtered must lose rows without a match anyway; of two
-   * possible directions the one that is selective is taken, of two such the one from the smaller side.
+   * possible directions the one that is selective is taken, of two such the one whose keys are read from fewer bytes.
    */
   def direction(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
     val known = directions.get(j)
@@ -235,35 +235,15 @@ final private[springbok] class JoinEstimates(
   private def build(j: BaseJoinExec, d: Direction, on: FilterOn): Option[Estimate] =
     on.from.fold(side(j, d.source))(passing)
 
-  /** The rows that pass an exchange, less those that the filters of the joins above it are expected to remove. */
-  private def passing(c: Colocated): Option[Estimate] = {
-    val below = ResolveRuntimeFilters.exchangeOf(c.exchange).children.headOption
-    val all = below.flatMap(_.collectFirst { case p if p.logicalLink.isDefined => stats(p.logicalLink.get) })
-    val counted = c.exchange match {
+  /** The rows that pass an exchange. */
+  private def passing(exchange: SparkPlan): Option[Estimate] = {
+    val below = ResolveRuntimeFilters.exchangeOf(exchange).children.headOption
+    val e = below.flatMap(_.collectFirst { case p if p.logicalLink.isDefined => stats(p.logicalLink.get) })
+    val counted = exchange match {
       case q: QueryStageExec if q.isMaterialized => q.getRuntimeStatistics.rowCount.map(_.toDouble)
       case _ => None
     }
-    all.map { e =>
-      e.withRows(counted match {
-        case Some(n) => Some(Rows(n, n, From.Runtime))
-        case None => e.rows.map(r => r.copy(value = r.value * c.joins.map(leaves(c.exchange, _)).product))
-      })
-    }
-  }
-
-  /** The part of an exchange's rows that the filter of a join above it leaves, if that side is filtered. */
-  private def leaves(exchange: SparkPlan, at: (BaseJoinExec, Int)): Double = {
-    val (j, child) = at
-    val filters = direction(j).toSeq.collect { case Right(d) if d.source != child => d }.flatMap { d =>
-      for {
-        source <- source(j, d, j.children(d.source)).toSeq
-        on <- source.keys
-        key <- FilterKey.of(on.probe)
-        if BuildSides.below(j.children(child), key).exists(_._1.exchange eq exchange)
-        k <- kept(j, d, on)
-      } yield k.kept
-    }
-    filters.filter(_ <= 1 - minRejection).minOption.getOrElse(1.0)
+    e.map(e => counted.fold(e)(n => e.withRows(Some(Rows(n, n, From.Runtime)))))
   }
 
   private def logical(j: BaseJoinExec, s: Int): Option[LogicalPlan] = j.logicalLink.collect { case l: Join =>

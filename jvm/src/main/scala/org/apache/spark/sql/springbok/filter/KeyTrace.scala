@@ -23,6 +23,9 @@ import org.apache.spark.sql.springbok.cost.FilterCost
  * Where a filter on a key may go: from an operator to those of its children in which rows with a foreign key may be left
  * out, given that a join above removes every row whose key is foreign or null.
  *
+ * The other way round, each row above has the key of the one row of that child that it was made of (of a union: of one of
+ * its children), so the keys above are among those of the child: [[BuildSides]] finds a build side's exchange that way.
+ *
  * '''Why that is safe''', operator by operator; all others stop the filter:
  *   - projection, filter, sort, exchange: they take rows one by one. Not if an expression is non-deterministic: its value
  *     may depend on the rows that came before.

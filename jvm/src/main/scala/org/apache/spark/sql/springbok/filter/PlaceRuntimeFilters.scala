@@ -105,17 +105,24 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
   /** Filters that no earlier planning has placed. */
   private val fresh = mutable.ArrayBuffer.empty[FilterRecord]
 
+  /** The sides that joins have filters from, 0 or 1. */
+  private val sources = mutable.Map.empty[JoinRecord, Int]
+
   /** Joins with late filters, by an earlier planning: only of these scans may have started without theirs. */
   private val lateJoins = of.query.filters.filter(_.late).map(_.join).toSet
 
   def place(): SparkPlan = {
-    val placed = go(plan, Nil)
-    if (!budget.exceeded()) placed
-    else {
-      nodes = 0
-      of.query.withdraw(fresh.toSet)
-      go(plan, Nil)
-    }
+    val first = go(plan, Nil)
+    val placed =
+      if (!budget.exceeded()) first
+      else {
+        nodes = 0
+        sources.clear()
+        of.query.withdraw(fresh.toSet)
+        go(plan, Nil)
+      }
+    for ((join, side) <- sources if join.filterSource.isEmpty) join.filterSource = Some(side)
+    placed
   }
 
   private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {
@@ -204,7 +211,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
           None
       }
     }
-    val started = this.started(j, record, d, exchange)
+    val started = this.started(j, record, d, source)
     if (candidates.isEmpty && started.isEmpty) (built, Nil)
     else {
       val records = candidates.flatMap(_.at.map(_.info.record)) ++ started.map(_._1)
@@ -221,7 +228,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       val own = candidates.map { c =>
         Pending(c.probeKey, c.sourceKey, edge, MakeEdge(c.at.map(i => i.target -> i.info).toMap, c.kept))
       }
-      if (record.filterSource.isEmpty && own.nonEmpty) record.filterSource = Some(d.source)
+      if (own.nonEmpty) sources += record -> d.source
       (marked, own)
     }
   }
@@ -234,15 +241,15 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       j: BaseJoinExec,
       record: JoinRecord,
       d: Direction,
-      exchange: SparkPlan
+      source: Source
   ): Seq[(FilterRecord, (SourceKey, Long))] =
     for {
       at <- if (lateJoins(record.id)) LateFilter.expected(j.children(1 - d.source)) else Nil
       if at.info.record.join == record.id
-      on <- FilterOn.of(j, d) if on.index == at.info.record.key
-      key <- BuildSides.sourceKey(exchange, j, d, on)
+      on <- source.keys if on.index == at.info.record.key
+      key <- BuildSides.sourceKey(source.exchange, j, d, on)
     } yield {
-      if (BuildSides.finished(exchange)) at.late.foreach(_.decide(at, key, exchange, conf))
+      if (BuildSides.finished(source.exchange)) at.late.foreach(_.decide(at, key, source.exchange, conf))
       at.info.record -> (key -> estimates.bloomBytes(j, d, on))
     }
 

@@ -38,7 +38,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   )
   val noSource: Reason = declined.fixed(
     "NO_EXCHANGE",
-    "no side of the join comes directly out of an exchange, so nothing is finished first",
+    "the keys of neither side come out of an exchange, so nothing is finished first",
     "Both sides are computed in one stage, so the filter could not be ready before the rows."
   )
   val indeterminate: Reason = declined.fixed(
