@@ -78,8 +78,7 @@ private[filter] object BuildSides {
       if (known != null) known
       else {
         val q = p match {
-          case e: Exchange if (e eq exchange) || e.canonicalized == exchange.canonicalized =>
-            marked(e, summary)
+          case e: Exchange if SharedExchanges.same(e, exchange) => marked(e, summary)
           case _ => p.mapChildren(replaced)
         }
         done.put(p, q): Unit

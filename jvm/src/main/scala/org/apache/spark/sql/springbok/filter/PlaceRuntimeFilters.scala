@@ -166,7 +166,9 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
         val (from, to) = (d.source, 1 - d.source)
         val arriving = route(j, from, pending)
         val built = go(j.children(from), arriving)
-        val (source, own) = make(j, record.get, d, built, arriving)
+        val (source, own) = estimates
+          .source(j, d, built)
+          .fold((built, Seq.empty[Pending]))(make(j, record.get, d, built, _, arriving))
         val probe = go(j.children(to), route(j, to, pending) ++ own)
         j.withNewChildren(if (from == 0) Seq(source, probe) else Seq(probe, source))
       case other =>
@@ -183,15 +185,6 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       record: JoinRecord,
       d: Direction,
       built: SparkPlan,
-      arriving: Seq[Pending]
-  ): (SparkPlan, Seq[Pending]) =
-    estimates.source(j, d, built).fold((built, Seq.empty[Pending]))(made(j, record, d, built, _, arriving))
-
-  private def made(
-      j: BaseJoinExec,
-      record: JoinRecord,
-      d: Direction,
-      built: SparkPlan,
       source: Source,
       arriving: Seq[Pending]
   ): (SparkPlan, Seq[Pending]) = {
@@ -203,6 +196,8 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
         arriving
           .flatMap(f => f.make.kept.filter(_ => targets.of(j.children(d.source), f.key).nonEmpty))
           .product
+    for (on <- FilterOn.of(j, d) if !source.keys.exists(_.index == on.index))
+      decline(record, on.index, on.build, Reason.noSource)
     val candidates = source.keys.flatMap { on =>
       candidate(j, record, d, on, exchange, shrunk) match {
         case Right(c) => Some(c)

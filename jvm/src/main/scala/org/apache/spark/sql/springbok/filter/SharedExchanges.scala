@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
  * with the same leaves in the same order are compared.
  */
 final private[filter] class SharedExchanges(plan: SparkPlan) {
-  private type Leaves = Seq[Any]
+  import SharedExchanges.leaves
 
   private lazy val all: Seq[SparkPlan] = {
     val found = mutable.ArrayBuffer.empty[SparkPlan]
@@ -30,17 +30,12 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
     found.toSeq
   }
 
-  private lazy val alike: Map[Leaves, Seq[SparkPlan]] = all.groupBy(leaves).filter(_._2.size > 1)
+  private lazy val alike: Map[Seq[Any], Seq[SparkPlan]] = all.groupBy(leaves).filter(_._2.size > 1)
 
   private lazy val twice: Set[SparkPlan] =
     alike.values.flatMap(_.groupBy(_.canonicalized)).collect { case (p, es) if es.size > 1 => p }.toSet
 
   def shared(e: Exchange): Boolean = alike.contains(leaves(e)) && twice(e.canonicalized)
-
-  private def leaves(p: SparkPlan): Leaves = p match {
-    case r: ReusedExchangeExec => leaves(r.child)
-    case _ => p.collectLeaves().map(SharedExchanges.leaf)
-  }
 }
 
 private[springbok] object SharedExchanges {
@@ -49,6 +44,15 @@ private[springbok] object SharedExchanges {
   def subqueries(p: SparkPlan): Seq[SparkPlan] =
     p.flatMap(_.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan }))
       .flatMap(_.collect { case a: AdaptiveSparkPlanExec => a.executedPlan })
+
+  /** Whether Spark runs the two as one. */
+  def same(a: Exchange, b: SparkPlan): Boolean =
+    (a eq b) || leaves(a) == leaves(b) && a.canonicalized == b.canonicalized
+
+  private def leaves(p: SparkPlan): Seq[Any] = p match {
+    case r: ReusedExchangeExec => leaves(r.child)
+    case _ => p.collectLeaves().map(leaf)
+  }
 
   /** What tells a leaf from others, cheaply: the files of a scan, of all else what it is. */
   def leaf(p: SparkPlan): Any = p match {
