@@ -39,11 +39,15 @@ final case class SummaryPlan(
 ) {
 
   /** With what another one of the same exchange asks for. */
-  def +(other: SummaryPlan): SummaryPlan = {
-    val all = keys ++ other.keys
-    val bytes = all.groupMapReduce(_._1)(_._2)(math.max(_, _))
-    copy(labels = labels ++ other.labels, keys = all.map(_._1).distinct.map(k => k -> bytes(k)))
-  }
+  def +(other: SummaryPlan): SummaryPlan =
+    copy(labels = labels ++ other.labels, keys = SummaryPlan.once(keys ++ other.keys))
+}
+
+object SummaryPlan {
+
+  /** Each key once, with the largest bloom filter that is asked for. */
+  def once(keys: Seq[(BuildKey, Long)]): Seq[(BuildKey, Long)] =
+    keys.groupMapReduce(_._1)(_._2)(math.max(_, _)).toSeq
 }
 
 /**

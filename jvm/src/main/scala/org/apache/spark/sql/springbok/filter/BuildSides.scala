@@ -128,13 +128,10 @@ private[filter] object BuildSides {
   def summarizedKeys(exchange: SparkPlan, keys: Seq[(SourceKey, Long)]): Seq[(BuildKey, Long)] =
     if (isBroadcast(exchange)) Nil
     else
-      keys
-        .collect {
-          case (SourceKey.Shuffle(key), bloom) => key -> bloom
-          case (SourceKey.Bound(key, _), bloom) => key -> bloom
-        }
-        .groupMapReduce(_._1)(_._2)(math.max(_, _))
-        .toSeq
+      SummaryPlan.once(keys.collect {
+        case (SourceKey.Shuffle(key), bloom) => key -> bloom
+        case (SourceKey.Bound(key, _), bloom) => key -> bloom
+      })
 
   /** Whether the stage of this exchange is done. */
   def finished(exchange: SparkPlan): Boolean = exchange match {
