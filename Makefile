@@ -17,7 +17,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs tour build bench bench-joins bench-check bench-scale bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs tour build bench bench-joins bench-check bench-scale bench-bloom bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -55,6 +55,9 @@ bench-check: $(BENCH) $(JAR)  ## the same, and 1 if a query lost more than its n
 
 bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables grow
 	$(BENCHMARKS) scale
+
+bench-bloom:  ## the bloom filter against Spark's own, in generated code
+	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.filter.BloomBenchmark benchmarks/results/bloom.json"
 
 bench-page: $(VENV)  ## benchmarks/results/README.md and its plots, from the figures beside it
 	$(BENCHMARKS) page

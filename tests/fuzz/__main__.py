@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ class Tally:
 
 
 class Fuzzer:
-    """Runs seeds in one session."""
+    """Runs seeds, one after the other, in one session."""
 
     def __init__(self, spark: SparkSession, folder: Path, queries: int, runs: int, out: Any = sys.stdout) -> None:
         self.spark, self.folder, self.queries, self.runs, self.out = spark, folder, queries, runs, out
@@ -55,7 +56,7 @@ class Fuzzer:
                     self.one(f"seed {seed} query {n}", query, own, duck)
             duck.close()
         finally:
-            engine.unload(self.spark, data)
+            engine.unload(self.spark, data, where)
             shutil.rmtree(where, ignore_errors=True)
         self.tally.counts["seeds"] += 1
 
@@ -164,21 +165,30 @@ def main() -> int:
     parser.add_argument("--query", type=int, help="only this query of each seed")
     parser.add_argument("--runs", type=int, default=3, help="runs of a query with Springbok")
     parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
+    parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
     args = parser.parse_args()
     first, _, last = args.seeds.partition("-")
     start = time.monotonic()
+    seeds = iter(range(int(first), int(last or first) + 1))
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         spark = engine.session(Path(folder) / "warehouse")
-        fuzzer = Fuzzer(spark, Path(folder), args.queries, args.runs)
-        for seed in range(int(first), int(last or first) + 1):
-            if (time.monotonic() - start) / 60 > args.minutes:
-                break
-            fuzzer.seed(seed, args.query)
-            minutes = (time.monotonic() - start) / 60
-            print(f"seed {seed}: {minutes:.1f} min {dict(fuzzer.tally.counts)}", flush=True)
+        fuzzers = [Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs) for _ in range(args.sessions)]
+
+        def minutes() -> float:
+            return (time.monotonic() - start) / 60
+
+        def work(fuzzer: Fuzzer) -> None:
+            while minutes() <= args.minutes and (seed := next(seeds, None)) is not None:
+                fuzzer.seed(seed, args.query)
+                counts = sum((f.tally.counts for f in fuzzers), Counter[str]())
+                print(f"seed {seed}: {minutes():.1f} min {dict(counts)}", flush=True)
+
+        with ThreadPoolExecutor(args.sessions) as pool:
+            list(pool.map(work, fuzzers))
         spark.stop()
-    print(f"{len(fuzzer.tally.differences)} differences")
-    return 1 if fuzzer.tally.differences else 0
+    differences = sum(len(f.tally.differences) for f in fuzzers)
+    print(f"{differences} differences")
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

@@ -46,12 +46,11 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   /** What the build side has, also for the report. */
   private def counted: Either[Reason, KeyFacts] = {
-    val found = facts
-    for (k <- found) {
+    for (k <- facts) {
       record.buildRows = Some(k.rows)
-      record.buildKeys = distinct(k).map(_.round)
+      record.buildKeys = distinct.map(_.round)
     }
-    found
+    facts
   }
 
   private def decide(): Outcome = counted match {
@@ -95,7 +94,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   private def broadcastKeys: Option[BroadcastKeys] = broadcast.flatMap(_.toOption)
 
-  private def facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
+  private lazy val facts: Either[Reason, KeyFacts] = (f.sourceKey, f.source) match {
     case _ if broadcast.isDefined =>
       // Reading the keys takes a while, and their number may say it all.
       for (keys <- broadcast.get; _ <- keys.distinct.flatMap(useless).toLeft(())) yield keys.facts
@@ -125,9 +124,11 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
         Reason.notSelective(kept)
       }
 
-  /** Distinct keys; of a broadcast too large to be listed at most its rows. */
-  private def distinct(k: KeyFacts): Option[Double] =
-    k.distinct.orElse(broadcastKeys.map(_.rows.toDouble))
+  /**
+   * Distinct keys; of a broadcast too large to be listed at most its rows. Counted once: a bloom filter has many bits.
+   */
+  private lazy val distinct: Option[Double] =
+    facts.toOption.flatMap(_.distinct).orElse(broadcastKeys.map(_.rows.toDouble))
 
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
   private def push(how: PartialFunction[(SparkPlan, Attribute), Option[Pushed]]): Option[Pushed] = for {
@@ -167,7 +168,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   /** What the keys are kept in, None if no key can match. */
   private def rowLevel(k: KeyFacts, bitmaps: Boolean): Either[Reason, Option[KeySet]] = {
-    val kept = for (n <- distinct(k); d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
+    val kept = for (n <- distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
     record.observedKept = kept
     val expected = record.kept.getOrElse(FilterCost.unknownKept)
     if (k.values != null && k.values.isEmpty)
@@ -192,7 +193,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
       if (!types("BLOOM")) Left(Reason.typesOff)
       else
         bloomBytes(k).map { bytes =>
-          val rate = SplitBlockBloom.falsePositiveRate(distinct(k).getOrElse(0.0), bytes)
+          val rate = SplitBlockBloom.falsePositiveRate(distinct.getOrElse(0.0), bytes)
           KeySet(None, bytes, rate, FilterCost.test(bytes))
         }
     val most = math.max(smallBitmap, bloom.fold(_ => 0L, _.bytes))
@@ -234,7 +235,7 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
     if (k.values != null) Right(SplitBlockBloom.bytesFor(k.values.size.toDouble, conf, rateShare = 0.25))
     else
       Option(k.bloom)
-        .map(b => distinct(k).fold(b.bytes)(SplitBlockBloom.cheapest(b.bytes, _, saved(k))))
+        .map(b => distinct.fold(b.bytes)(SplitBlockBloom.cheapest(b.bytes, _, saved(k))))
         .orElse(broadcastKeys.map(_.bloomBytes))
         .toRight(Reason.noBloom)
 

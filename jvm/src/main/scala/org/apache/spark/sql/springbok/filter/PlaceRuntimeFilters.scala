@@ -293,6 +293,7 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       _ <- Either.cond(nodes + size <= maxNodes, (), Reason.planTooLarge)
     } yield {
       nodes += size
+      record.scansWait.putIfAbsent(on.index, waits): Unit
       val label = FilterKey.label(buildKey)
       val at = allowed.map { t =>
         val f = record.query.filter(record.id, on.index, Some(t.column.exprId)) {

@@ -21,16 +21,14 @@ final private class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf)
   def always: Boolean = setting == "ALWAYS"
 
   /** Whether the scans wait; once said, that stays until the exchange has finished, and then nobody has to. */
-  def edge(record: JoinRecord, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean = {
-    def placed = record.query.placed(record.id, on.index)
+  def edge(record: JoinRecord, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean =
     BuildSides.finished(exchange) || (setting match {
       case "ALWAYS" => true
       case "NEVER" => false
-      case _ if placed.nonEmpty => !placed.exists(_.late)
+      case _ if record.scansWait.contains(on.index) => record.scansWait(on.index)
       case _ if forced.isDefined => math.floorMod(forced.get + record.id + on.index, 3) > 0
       case _ => buildTime.idleMs(exchange) <= benefitMs
     })
-  }
 
   /**
    * Whether a filter may come while its scan runs: one that is tested row by row, on rows that no group is made of and

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
+import scala.collection.concurrent.TrieMap
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.ExprId
@@ -46,6 +47,9 @@ final class JoinRecord(
 
   /** The side that its first runtime filters were placed from, 0 or 1: scans may wait for it. */
   @volatile var filterSource: Option[Int] = None
+
+  /** Whether scans wait for the filters that were placed from a key, by the key's position. */
+  val scansWait: TrieMap[Int, Boolean] = TrieMap.empty
 }
 
 /**
