@@ -26,14 +26,16 @@ def state(spark: SparkSession) -> dict[str, int]:
     """Bytes, threads and numbers of what Spark keeps."""
     gc.collect()
     jvm: Any = spark._jvm
-    for _ in range(3):
+    factory = jvm.java.lang.management.ManagementFactory
+    heap = []
+    for _ in range(5):
         jvm.java.lang.System.gc()
         # What is unreachable is released by a thread of Spark's.
         time.sleep(0.5)
-    factory = jvm.java.lang.management.ManagementFactory
+        heap.append(factory.getMemoryMXBean().getHeapMemoryUsage().getUsed())
     store = jvm.org.apache.spark.SparkEnv.get().blockManager().memoryStore()
     return {
-        "heap_bytes": factory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
+        "heap_bytes": min(heap),
         "threads": factory.getThreadMXBean().getThreadCount(),
         "accumulators": jvm.org.apache.spark.util.AccumulatorContext.numAccums(),
         "block_bytes": store.memoryUsed(),

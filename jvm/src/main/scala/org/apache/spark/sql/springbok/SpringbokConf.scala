@@ -285,6 +285,16 @@ object SpringbokConf extends Logging {
     .checkValue(_ >= 0, "The number must be 0 or more.")
     .createWithDefault(4000000)
 
+  val FILTER_SEPARATE: ConfigEntry[Boolean] = SQLConf
+    .buildConf(prefix + "runtimeFilter.separateGroups")
+    .doc(
+      "Whether an aggregate that a join reads in its own stage may be given a stage of its own, by one more shuffle of its " +
+        "groups, where a filter of their keys is expected to save more than that."
+    )
+    .version("0.1.0")
+    .booleanConf
+    .createWithDefault(true)
+
   val FILTER_WAIT: ConfigEntry[String] = SQLConf
     .buildConf(prefix + "runtimeFilter.wait")
     .doc(
@@ -394,6 +404,7 @@ object SpringbokConf extends Logging {
     FILTER_MAX_TOTAL_BYTES,
     FILTER_MAX_EDGE_NODES,
     FILTER_MAX_KEYS,
+    FILTER_SEPARATE,
     FILTER_WAIT,
     FILTER_WAIT_TIME,
     FILTER_MIN_BENEFIT_MS,

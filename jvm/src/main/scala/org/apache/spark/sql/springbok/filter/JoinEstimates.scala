@@ -126,7 +126,8 @@ final private[springbok] class JoinEstimates(
   def source(j: BaseJoinExec, d: Direction, built: SparkPlan): Option[Source] =
     BuildSides.source(j, d, built, passing(_).flatMap(_.rows).fold(Double.MaxValue)(_.value))
 
-  private def selects(j: BaseJoinExec, d: Direction, on: FilterOn): Boolean =
+  /** Whether a filter is expected to remove enough of the probe side, by all that is known. */
+  def selects(j: BaseJoinExec, d: Direction, on: FilterOn): Boolean =
     on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - minRejection)
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
@@ -135,6 +136,10 @@ final private[springbok] class JoinEstimates(
 
   /** Expected rows of an operator's output, None where nothing counts them. */
   def counted(p: SparkPlan): Option[Double] = p.logicalLink.flatMap(stats(_).rows).map(_.value)
+
+  /** Geometric mean of the rows of an operator's output that are expected and that are possible. */
+  def risked(p: SparkPlan): Option[Double] =
+    p.logicalLink.flatMap(stats(_).rows).map(r => math.sqrt(r.value * math.max(r.value, r.bound)))
 
   /**
    * The part of a side's rows that a join lets through, if each of them is in the result at most once. No less than a

@@ -59,8 +59,20 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty || done) plan
     else
       Guarded("PlaceRuntimeFilters", plan, record.map(_.query)) {
-        new Placement(plan, record.get, adaptive, conf).place()
+        separately(plan, record.get, adaptive)
       }
+  }
+
+  private def separately(plan: SparkPlan, of: JoinRecord, adaptive: Boolean): SparkPlan = {
+    val groups = new SeparateGroups(plan, of, adaptive, conf)
+    val placement = new Placement(groups.separated, of, adaptive, conf)
+    val placed = placement.place()
+    // An exchange that no filter is read from is not worth its shuffle.
+    if (!groups.withdrawn(placed)) placed
+    else {
+      placement.withdraw()
+      separately(plan, of, adaptive)
+    }
   }
 
   private[springbok] def joinOf(plan: SparkPlan): Option[JoinRecord] =
@@ -118,11 +130,17 @@ final private class Placement(plan: SparkPlan, of: JoinRecord, adaptive: Boolean
       else {
         nodes = 0
         sources.clear()
-        of.query.withdraw(fresh.toSet)
+        withdraw()
         go(plan, Nil)
       }
     for ((join, side) <- sources if join.filterSource.isEmpty) join.filterSource = Some(side)
     placed
+  }
+
+  /** Forgets the filters that this planning was the first to place. */
+  def withdraw(): Unit = {
+    of.query.withdraw(fresh.toSet)
+    fresh.clear()
   }
 
   private def go(p: SparkPlan, pending: Seq[Pending]): SparkPlan = p match {

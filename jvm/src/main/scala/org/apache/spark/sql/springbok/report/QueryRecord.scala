@@ -48,6 +48,12 @@ final class JoinRecord(
   /** The side that its first runtime filters were placed from, 0 or 1: scans may wait for it. */
   @volatile var filterSource: Option[Int] = None
 
+  /** Whether the join has been planned physically. */
+  @volatile var firstPlanned: Boolean = false
+
+  /** The side whose groups were given an exchange of their own, 0 or 1. */
+  @volatile var separated: Option[Int] = None
+
   /** Whether scans wait for the filters that were placed from a key, by the key's position. */
   val scansWait: TrieMap[Int, Boolean] = TrieMap.empty
 }

@@ -75,7 +75,7 @@ class ColocatedSourceSuite extends SpringbokTest {
 
   test("below an aggregate or a window's limit there is no source, whichever side it is on") {
     // Several tasks have groups of the same key: an aggregate that got lost would show.
-    conf("spark.sql.files.maxPartitionBytes" -> "4000") {
+    conf("spark.sql.files.maxPartitionBytes" -> "4000", SpringbokConf.FILTER_SEPARATE.key -> "false") {
       val groups = "SELECT k, count(*) AS n FROM many GROUP BY k"
       val hint = "/*+ RUNTIME_FILTER(b) */"
       for (on <- Seq("b.k = g.k", "b.k = g.k AND b.v > 5")) {

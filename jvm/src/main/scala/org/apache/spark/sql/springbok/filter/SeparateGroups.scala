@@ -1,0 +1,167 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.catalyst.expressions.SortOrder
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange._
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
+import org.apache.spark.sql.springbok.report.JoinRecord
+
+/**
+ * Puts an exchange above groups that a join computes in its own stage, as they are partitioned by its key already, where
+ * their keys would filter much: what HAVING leaves of an aggregate is known once it has run, and then the other side has
+ * been shuffled. With an exchange of their own the groups are a stage that finishes first; adaptive execution learns how
+ * few they are as well, and may broadcast them.
+ *
+ * {{{
+ *   ShuffledHashJoin l_orderkey = k, LeftSemi          ShuffledHashJoin l_orderkey = k, LeftSemi
+ *   :- Exchange                                        :- Exchange
+ *   :  +- Scan lineitem                           =>   :  +- Scan lineitem, which a filter can reach now
+ *   +- Filter sum > 300                                +- Exchange, as the aggregate's
+ *      +- HashAggregate k                                 +- Filter sum > 300
+ *         +- Exchange                                        +- HashAggregate k
+ * }}}
+ *
+ * '''When''': no side of the join has a selective filter without it; what the filter is expected to save is more than the
+ * shuffle of the groups, counted with the geometric mean of the rows that are expected and that are possible, and a stage.
+ * Groups that several joins read alike are shuffled once. Decided when the join is planned first, and not again: adaptive
+ * execution would take a shuffle more for a worse plan.
+ *
+ * '''Why the answer cannot change''': the rows are partitioned by the same expressions into as many partitions as they
+ * were, so they meet the same rows; nothing above depends on their order, which a sort below the join makes anew.
+ *
+ * '''Setting''': `spark.springbok.runtimeFilter.separateGroups`.
+ */
+final private class SeparateGroups(plan: SparkPlan, of: JoinRecord, adaptive: Boolean, conf: SQLConf) {
+  import SeparateGroups._
+  private val forced = conf.getConf(SpringbokConf.FORCED)
+  private lazy val estimates = new JoinEstimates(conf, of.query.lasting)
+  private lazy val targets = new FilterTargets(plan, estimates)
+  private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
+
+  private def enabled: Boolean =
+    adaptive && conf.getConf(SpringbokConf.FILTER_SEPARATE) && conf.exchangeReuseEnabled &&
+      conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL" && conf.getConf(
+        SpringbokConf.FILTER_WAIT
+      ) != "NEVER"
+
+  /** The plan with the exchanges that pay. */
+  def separated: SparkPlan = {
+    val joins =
+      if (!enabled) Nil
+      else plan.collect { case j: BaseJoinExec => PlaceRuntimeFilters.recordOf(j).map(j -> _) }.flatten
+    val asking = joins.flatMap { case (j, r) => asked(j, r) }
+    for ((_, readers) <- asking.groupBy(_.groups.canonicalized))
+      if (readers.exists(_.wanted) || readers.map(_.benefitMs).sum >= costMs(readers.head.groups))
+        readers.foreach(r => r.join.separated = Some(r.side))
+    joins.foreach { case (_, r) => r.firstPlanned = true }
+    if (!joins.exists(_._2.separated.isDefined)) plan
+    else
+      plan.transformUp { case j: ShuffledJoin =>
+        val apart =
+          for (r <- PlaceRuntimeFilters.recordOf(j); s <- r.separated; g <- groups(j, s)) yield {
+            val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
+            exchange.setTagValue(tag, r)
+            val child =
+              if (g.order.isEmpty) exchange else SortExec(g.order, global = false, exchange)
+            j.withNewChildren(j.children.updated(s, child))
+          }
+        apart.getOrElse(j)
+      }
+  }
+
+  /** What a join that is planned for the first time would have a filter of. */
+  private def asked(j: BaseJoinExec, record: JoinRecord): Option[Reader] = j match {
+    case s: ShuffledJoin if !record.firstPlanned =>
+      val (fromRight, fromLeft) = JoinEstimates.filterable(s.joinType)
+      val sides = Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
+      if (!sides.exists(groups(s, _).isDefined) || selective(s)) None
+      else sides.flatMap(reader(s, record, _)).maxByOption(_.benefitMs)
+    case _ => None
+  }
+
+  /** Whether the join has a selective filter as it is. */
+  private def selective(j: ShuffledJoin): Boolean = estimates
+    .direction(j)
+    .exists(_.exists { d =>
+      estimates.source(j, d, j.children(d.source)).exists(_.keys.exists(estimates.selects(j, d, _)))
+    })
+
+  private def reader(j: ShuffledJoin, record: JoinRecord, side: Int): Option[Reader] = {
+    val d = Direction(side)
+    val wanted = FilterHint.wants(j, 1 - side) ||
+      forced.exists(seed => math.floorMod(seed + record.id, 2) == 0)
+    val benefits = for {
+      on <- FilterOn.of(j, d) if on.range.isEmpty && !FilterHint.forbids(j, 1 - side)
+      key <- FilterKey.of(on.probe).filter(FilterKey.admissible)
+      kept <- estimates.kept(j, d, on).map(_.kept).orElse(Option.when(wanted)(FilterCost.unknownKept))
+      if wanted || estimates.selects(j, d, on)
+    } yield {
+      val ns = targets.of(j.children(1 - side), key, targets.own(j)).map(_.benefitNs).sum
+      (1 - kept) * ns / 1e6 / cores
+    }
+    for (benefit <- benefits.maxOption; g <- groups(j, side))
+      yield Reader(record, side, g.groups, benefit, wanted)
+  }
+
+  /** Time in ms of all cores that the shuffle of the groups takes, and a stage. */
+  private def costMs(groups: SparkPlan): Double =
+    estimates.risked(groups).fold(Double.PositiveInfinity)(_ * FilterCost.shuffle / 1e6 / cores) +
+      conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
+
+  /** Takes the exchanges back that no filter is read from; whether there was one. */
+  def withdrawn(placed: SparkPlan): Boolean = {
+    val unused = placed.collect {
+      case e: ShuffleExchangeExec if !e.child.isInstanceOf[SummarizeKeysExec] => e.getTagValue(tag)
+    }.flatten
+    unused.foreach(_.separated = None)
+    unused.nonEmpty
+  }
+}
+
+private object SeparateGroups {
+
+  /** On an exchange that was put in: the join that it was put in for. */
+  private val tag = TreeNodeTag[JoinRecord]("springbok.separate")
+
+  /** Groups below a join, how they are partitioned, and the order that the join needs. */
+  final private case class Groups(groups: SparkPlan, partitioning: HashPartitioning, order: Seq[SortOrder])
+
+  /** A join that reads groups, and what their filter is expected to save it, in ms of all cores. */
+  final private case class Reader(
+      join: JoinRecord,
+      side: Int,
+      groups: SparkPlan,
+      benefitMs: Double,
+      wanted: Boolean
+  )
+
+  /** The groups that a join reads in its own stage, if an exchange may stand above them. */
+  private def groups(j: ShuffledJoin, side: Int): Option[Groups] = {
+    val order = j.requiredChildOrdering(side)
+    val below = j.children(side) match {
+      case s: SortExec if !s.global => s.child
+      case p => p
+    }
+    below.outputPartitioning match {
+      case h: HashPartitioning
+          if (order.nonEmpty || below.outputOrdering.isEmpty) && h.references.subsetOf(below.outputSet) &&
+            inStage(below).exists(KeyTrace.groups) && KeyTrace.deterministic(below) =>
+        Some(Groups(below, h, order))
+      case _ => None
+    }
+  }
+
+  /** The operators of the stage that computes `p`, from it down. */
+  private def inStage(p: SparkPlan): Seq[SparkPlan] = p match {
+    case _: Exchange | _: QueryStageExec => Nil
+    case _ => p +: p.children.flatMap(inStage)
+  }
+}
