@@ -66,7 +66,7 @@ object JoinCost {
      * holds the whole of a side that was expected to be a tenth, where a shuffle would have found out.
      */
     def risked: Double =
-      rows.fold(Unknown)(r => math.sqrt(r * boundRows.fold(r)(math.max(r, _))) * (rowBytes + tupleOverhead))
+      rows.fold(Unknown)(r => JoinCost.risked(r, boundRows.getOrElse(r)) * (rowBytes + tupleOverhead))
 
     /** What a broadcast of it makes and sends for nothing: it is read before the other side could filter it. */
     def unfiltered: Double = math.max(0.0, bytes + filtered.made) * (1 - filtered.kept)
@@ -88,6 +88,9 @@ object JoinCost {
 
   /** What a filter is counted on to leave at least: the estimate may be off. */
   val leastKept = 0.1
+
+  /** Geometric mean of the rows that are expected and that are possible. */
+  def risked(rows: Double, bound: Double): Double = math.sqrt(rows * math.max(rows, bound))
 
   /**
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times

@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
 import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
 import org.apache.spark.sql.springbok.stats.{
   ColumnStats,
@@ -58,8 +58,7 @@ final private[springbok] class JoinEstimates(
   }
 
   private def decided(j: BaseJoinExec): Option[Either[Reason, Direction]] = {
-    val (fromRight, fromLeft) = JoinEstimates.filterable(j.joinType)
-    val allowed = Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
+    val allowed = JoinEstimates.sources(j.joinType)
     j match {
       case b: BroadcastHashJoinExec if b.isNullAwareAntiJoin =>
         Some(Left(Reason.filterJoinType("null-aware anti")))
@@ -139,7 +138,7 @@ final private[springbok] class JoinEstimates(
 
   /** Geometric mean of the rows of an operator's output that are expected and that are possible. */
   def risked(p: SparkPlan): Option[Double] =
-    p.logicalLink.flatMap(stats(_).rows).map(r => math.sqrt(r.value * math.max(r.value, r.bound)))
+    p.logicalLink.flatMap(stats(_).rows).map(r => JoinCost.risked(r.value, r.bound))
 
   /**
    * The part of a side's rows that a join lets through, if each of them is in the result at most once. No less than a
@@ -274,5 +273,11 @@ private[springbok] object JoinEstimates {
     case RightOuter => (true, false)
     case LeftOuter | LeftAnti => (false, true)
     case _ => (false, false)
+  }
+
+  /** The sides, 0 or 1, whose keys may filter the other one. */
+  def sources(t: JoinType): Seq[Int] = {
+    val (fromRight, fromLeft) = filterable(t)
+    Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
   }
 }

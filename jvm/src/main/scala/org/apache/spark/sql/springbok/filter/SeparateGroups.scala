@@ -80,10 +80,9 @@ final private class SeparateGroups(plan: SparkPlan, of: JoinRecord, adaptive: Bo
   /** What a join that is planned for the first time would have a filter of. */
   private def asked(j: BaseJoinExec, record: JoinRecord): Option[Reader] = j match {
     case s: ShuffledJoin if !record.firstPlanned =>
-      val (fromRight, fromLeft) = JoinEstimates.filterable(s.joinType)
-      val sides = Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
-      if (!sides.exists(groups(s, _).isDefined) || selective(s)) None
-      else sides.flatMap(reader(s, record, _)).maxByOption(_.benefitMs)
+      val apart = JoinEstimates.sources(s.joinType).flatMap(side => groups(s, side).map(side -> _))
+      if (apart.isEmpty || selective(s)) None
+      else apart.flatMap { case (side, g) => reader(s, record, side, g) }.maxByOption(_.benefitMs)
     case _ => None
   }
 
@@ -94,7 +93,7 @@ final private class SeparateGroups(plan: SparkPlan, of: JoinRecord, adaptive: Bo
       estimates.source(j, d, j.children(d.source)).exists(_.keys.exists(estimates.selects(j, d, _)))
     })
 
-  private def reader(j: ShuffledJoin, record: JoinRecord, side: Int): Option[Reader] = {
+  private def reader(j: ShuffledJoin, record: JoinRecord, side: Int, g: Groups): Option[Reader] = {
     val d = Direction(side)
     val wanted = FilterHint.wants(j, 1 - side) ||
       forced.exists(seed => math.floorMod(seed + record.id, 2) == 0)
@@ -107,8 +106,7 @@ final private class SeparateGroups(plan: SparkPlan, of: JoinRecord, adaptive: Bo
       val ns = targets.of(j.children(1 - side), key, targets.own(j)).map(_.benefitNs).sum
       (1 - kept) * ns / 1e6 / cores
     }
-    for (benefit <- benefits.maxOption; g <- groups(j, side))
-      yield Reader(record, side, g.groups, benefit, wanted)
+    benefits.maxOption.map(Reader(record, side, g.groups, _, wanted))
   }
 
   /** Time in ms of all cores that the shuffle of the groups takes, and a stage. */

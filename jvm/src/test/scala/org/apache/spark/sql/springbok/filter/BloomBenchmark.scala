@@ -45,7 +45,7 @@ object BloomBenchmark {
       "put ns",
       "Spark's put ns",
       "put ratio"
-    ) // format: skip
+    )
     val table = head +: keys.map(new Measured(spark, _).cells)
     table.foreach(r => println(r.mkString(" | ")))
     val cores = Runtime.getRuntime.availableProcessors
