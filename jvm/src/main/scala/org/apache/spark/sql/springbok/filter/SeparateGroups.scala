@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
-import org.apache.spark.sql.springbok.report.JoinRecord
+import org.apache.spark.sql.springbok.report.{JoinRecord, Reason}
 
 /**
  * Puts an exchange above groups that a join computes in its own stage, as they are partitioned by its key already, where
@@ -39,10 +39,14 @@ import org.apache.spark.sql.springbok.report.JoinRecord
  *
  * '''Setting''': `spark.springbok.runtimeFilter.separateGroups`.
  */
-final private class SeparateGroups(plan: SparkPlan, of: JoinRecord, adaptive: Boolean, conf: SQLConf) {
+final private class SeparateGroups(
+    plan: SparkPlan,
+    estimates: JoinEstimates,
+    adaptive: Boolean,
+    conf: SQLConf
+) {
   import SeparateGroups._
   private val forced = conf.getConf(SpringbokConf.FORCED)
-  private lazy val estimates = new JoinEstimates(conf, of.query.lasting)
   private lazy val targets = new FilterTargets(plan, estimates)
   private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
 
@@ -58,15 +62,17 @@ final private class SeparateGroups(plan: SparkPlan, of: JoinRecord, adaptive: Bo
       if (!enabled) Nil
       else plan.collect { case j: BaseJoinExec => PlaceRuntimeFilters.recordOf(j).map(j -> _) }.flatten
     val asking = joins.flatMap { case (j, r) => asked(j, r) }
-    for ((_, readers) <- asking.groupBy(_.groups.canonicalized))
-      if (readers.exists(_.wanted) || readers.map(_.benefitMs).sum >= costMs(readers.head.groups))
-        readers.foreach(r => r.join.separated = Some(r.side))
+    for ((_, readers) <- asking.groupBy(_.groups.canonicalized)) {
+      val (benefit, cost) = (readers.map(_.benefitMs).sum, costMs(readers.head.groups))
+      if (readers.exists(_.wanted) || benefit >= cost)
+        for (r <- readers) r.join.separated = Some(r.side -> Reason.groupsSeparated(cost, benefit))
+    }
     joins.foreach { case (_, r) => r.firstPlanned = true }
     if (!joins.exists(_._2.separated.isDefined)) plan
     else
       plan.transformUp { case j: ShuffledJoin =>
         val apart =
-          for (r <- PlaceRuntimeFilters.recordOf(j); s <- r.separated; g <- groups(j, s)) yield {
+          for (r <- PlaceRuntimeFilters.recordOf(j); (s, _) <- r.separated; g <- groups(j, s)) yield {
             val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
             exchange.setTagValue(tag, r)
             val child =

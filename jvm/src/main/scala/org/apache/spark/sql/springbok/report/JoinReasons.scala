@@ -157,6 +157,13 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "Spark makes a broadcast once for all joins that read the same rows by the same keys."
   )
 
+  val groupsSeparated: (Double, Double) => Reason = noted.of2[Double, Double](
+    "GROUPS_SEPARATED",
+    "groups are shuffled once more, for about {cost_ms} ms: a filter of their keys is expected to save {benefit_ms} ms",
+    "Groups that a join computes in its own stage are known too late to filter its other side; in a stage of their own they are known first.",
+    by(FILTER_SEPARATE)
+  )
+
   private val ignored = new Topic("Joins: what of the query or its tables was ignored")
 
   val hintNotApplicable: (String, String) => Reason = ignored.of2(

@@ -55,7 +55,7 @@ final private[report] class JoinReport(
       ("revised" -> (numbers.ran && before.isDefined && before != now)) ~
       ("before" -> before) ~
       ("reason" -> d.map(x => ReportJson.reason(x.choice.reason))) ~
-      ("notes" -> d.toSeq.flatMap(_.notes).map(ReportJson.reason)) ~
+      ("notes" -> (d.toSeq.flatMap(_.notes) ++ j.separated.map(_._2)).map(ReportJson.reason)) ~
       ("alternatives" -> d.toSeq.flatMap(_.choice.alternatives).map(alternative)) ~
       ("memory_bytes" -> node.flatMap(memory(j, _))) ~
       ("left" -> side(input.map(_.left), d.flatMap(_.leftSource), node, 0)) ~

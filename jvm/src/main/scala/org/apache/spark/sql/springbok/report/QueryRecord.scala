@@ -51,8 +51,8 @@ final class JoinRecord(
   /** Whether the join has been planned physically. */
   @volatile var firstPlanned: Boolean = false
 
-  /** The side whose groups were given an exchange of their own, 0 or 1. */
-  @volatile var separated: Option[Int] = None
+  /** The side whose groups were given an exchange of their own, 0 or 1, and why. */
+  @volatile var separated: Option[(Int, Reason)] = None
 
   /** Whether scans wait for the filters that were placed from a key, by the key's position. */
   val scansWait: TrieMap[Int, Boolean] = TrieMap.empty
