@@ -57,6 +57,8 @@ object CannotRaise {
 
   /** Without ANSI mode what does not fit is null or wraps; but dates too far away for a timestamp raise in any mode. */
   private def fits(c: Cast): Boolean = (c.child.dataType, c.dataType) match {
+    // What a variant holds may be of any type, and raises in any mode where it does not fit.
+    case (VariantType, _) => false
     case (_: NumericType, FloatType | DoubleType) => true
     case (from: NumericType, to: NumericType) => c.evalMode != EvalMode.ANSI || Cast.canUpCast(from, to)
     case (from, to) if from == to => true

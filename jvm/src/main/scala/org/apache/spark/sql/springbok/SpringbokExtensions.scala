@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
-import org.apache.spark.sql.springbok.exchange.ChooseShuffleWriter
+import org.apache.spark.sql.springbok.exchange.{ChooseShuffleWriter, MarkRepartitions}
 import org.apache.spark.sql.springbok.filter._
 import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
 import org.apache.spark.sql.springbok.reorder.ReorderJoins
@@ -21,7 +21,8 @@ import org.apache.spark.sql.springbok.report.LastReports
  *   parsed plan
  *     | analyzer .......... [ResolveFilterHints] the query's own word on runtime filters
  *   analyzed plan
- *     | optimizer ......... [LateRules] appends ReorderJoins, OrderConjuncts and ChooseJoinStrategy to the last batch
+ *     | optimizer ......... [LateRules] appends ReorderJoins, OrderConjuncts, ChooseJoinStrategy and MarkRepartitions to
+ *     |                     the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
@@ -67,7 +68,7 @@ private object Hooks {
 
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
-  private val rules = Seq(ReorderJoins, OrderConjuncts, ChooseJoinStrategy)
+  private val rules = Seq(ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
 
   /** Settings of Spark that are changed where the user has not set them. */
   private val settings = Seq(

@@ -276,6 +276,13 @@ case class AppliedRuntimeFilterExec(
        """.stripMargin
   }
 
+  /** The same of a build side that is computed in another way. */
+  def withSource(other: SparkPlan): AppliedRuntimeFilterExec = {
+    val f = copy(source = other)(info)
+    f.copyTagsFrom(this)
+    f
+  }
+
   override protected def withNewChildInternal(newChild: SparkPlan): AppliedRuntimeFilterExec =
     copy(child = newChild)(info)
 }

@@ -51,7 +51,7 @@ object ExpressionCost {
 
   private def number(t: DataType): Boolean = t match {
     case d: DecimalType => d.precision <= Decimal.MAX_LONG_DIGITS
-    case _: StringType | BinaryType => false
+    case _: StringType | BinaryType | VariantType => false
     case _: AtomicType => true
     case _ => false
   }

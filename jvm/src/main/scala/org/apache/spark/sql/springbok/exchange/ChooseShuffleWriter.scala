@@ -9,6 +9,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{ExpandExec, GenerateExec, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost}
 import org.apache.spark.sql.springbok.filter.{JoinEstimates, PlaceRuntimeFilters}
@@ -28,8 +29,9 @@ import org.apache.spark.sql.springbok.stats.PlanStats
  * [[StageInputs]]). One of them that is running or has finished decides for the others.
  *
  * '''Why the answer cannot change''': each row goes to the partition that its key's hash says, for any number of them; the
- * inputs of a stage have the same number, so what belongs together meets. Numbers that the query itself asks for, that a
- * streaming state or a bucketed table fixes, are left alone.
+ * inputs of a stage have the same number, so what belongs together meets. Numbers that a
+ * streaming state or a bucketed table fixes are left alone, and so is a whole query that asks for a number of its own (see
+ * [[MarkRepartitions]]).
  *
  * '''Settings''': `spark.springbok.exchange.chooseWriter`.
  */
@@ -42,7 +44,7 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
         val n = conf.numShufflePartitions
         val other = more(n)
         val helps = n < other && n * 2 >= other && sortsShuffles && conf.coalesceShufflePartitionsEnabled
-        if (!helps || !plan.exists(mayChange(n))) plan
+        if (!helps || !plan.exists(mayChange(n)) || plan.exists(MarkRepartitions.isMarked)) plan
         else rewritten(plan, n, other, record.fold(new PlanStats.Lasting)(_.lasting))
       }
     }
@@ -100,15 +102,23 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
   }
 
   private def change(plan: SparkPlan, wanted: Seq[ShuffleExchangeExec], partitions: Int): SparkPlan = {
+    lazy val canonical: Set[SparkPlan] = wanted.map(_.canonicalized).toSet
+    def changed(e: ShuffleExchangeExec): SparkPlan = {
+      val other = e.copy(outputPartitioning = e.outputPartitioning match {
+        case h: HashPartitioning => h.copy(numPartitions = partitions)
+        case r: RangePartitioning => r.copy(numPartitions = partitions)
+        case same => same
+      })
+      other.copyTagsFrom(e)
+      other
+    }
     def go(p: SparkPlan): SparkPlan = p.mapChildren(go) match {
-      case e: ShuffleExchangeExec if wanted.exists(_ eq p) =>
-        val changed = e.copy(outputPartitioning = e.outputPartitioning match {
-          case h: HashPartitioning => h.copy(numPartitions = partitions)
-          case r: RangePartitioning => r.copy(numPartitions = partitions)
-          case same => same
+      case e: ShuffleExchangeExec if wanted.exists(_ eq p) => changed(e)
+      // It knows its build side's stage by its canonical form.
+      case f: AppliedRuntimeFilterExec if f.late.isDefined =>
+        f.withSource(f.source.transformDown {
+          case e: ShuffleExchangeExec if canonical(e) => changed(e)
         })
-        changed.copyTagsFrom(e)
-        changed
       case same => same
     }
     if (wanted.isEmpty) plan else go(plan)

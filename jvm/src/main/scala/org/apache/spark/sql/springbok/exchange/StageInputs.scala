@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
-import org.apache.spark.sql.springbok.filter.SharedExchanges
+import org.apache.spark.sql.springbok.filter.{SeparateGroups, SharedExchanges}
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -60,7 +60,9 @@ private[exchange] object StageInputs {
         case q: ShuffleQueryStageExec => shuffle(q.plan, q.shuffle.outputPartitioning, None, id)
         case e: ShuffleExchangeExec =>
           shuffle(e, e.outputPartitioning, Some(e).filter(mayChange), id)
-          stage(e.child)
+          // Groups that were given a stage of their own lie as their join's other side: were their numbers to differ, that
+          // side would be shuffled anew once one of them is known.
+          if (SeparateGroups.isApart(e)) go(e.child) else stage(e.child)
         case e: Exchange => e.children.foreach(stage)
         // Its second child stands elsewhere as well.
         case f: RuntimeFilterExec => go(f.child)

@@ -61,8 +61,6 @@ private object ConnectorPruning {
 
   /** The bound of a comparison, if the column's type has it. */
   def bound(scan: BatchScanExec, column: Attribute, c: Comparison, value: Any): Option[Pushed] =
-    for {
-      literal <- KeyPredicates.literal(value, column.dataType)
-      if names(scan, column)
-    } yield Pushed(c.kind, c.predicate(column, literal), partition = true, None)
+    for (predicate <- KeyPredicates.bound(column, c, value) if names(scan, column))
+      yield Pushed(c.kind, predicate, partition = true, None)
 }

@@ -13,7 +13,6 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.report.{Reason, TableName}
-import org.apache.spark.sql.springbok.stats.Footers
 
 /**
  * A scan that a filter reaches.
@@ -132,11 +131,12 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
 
   /** What reading a row takes, in ns, as far as the scan may skip whole files or row groups by the key. */
   private def skipped(scan: SparkPlan, key: Expression): Double = {
-    val part = FilterKey.column(key).fold(0.0) { a =>
+    val column = FilterKey.column(key).flatMap(k => scan.output.find(_.exprId == k.exprId))
+    val part = column.fold(0.0) { a =>
       scan match {
         case s: FileSourceScanExec if ScanPruning.byPartition(s, a, SQLConf.get) => 1.0
         case s: FileSourceScanExec =>
-          Footers.read(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
+          estimates.footers(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
         case b: BatchScanExec if ConnectorPruning.names(b, a) => 1.0
         case _ => 0.0
       }

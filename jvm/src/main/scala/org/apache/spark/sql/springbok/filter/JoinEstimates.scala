@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
@@ -18,6 +19,7 @@ import org.apache.spark.sql.springbok.stats.{
   ColumnStats,
   Estimate,
   JoinEstimate,
+  ParquetFooters,
   PlanStats,
   Rows,
   Source => From
@@ -128,6 +130,9 @@ final private[springbok] class JoinEstimates(
   /** Whether a filter is expected to remove enough of the probe side, by all that is known. */
   def selects(j: BaseJoinExec, d: Direction, on: FilterOn): Boolean =
     on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - minRejection)
+
+  /** What the footers of a relation's files say, asked for once a planning. */
+  def footers(relation: HadoopFsRelation): Option[ParquetFooters.Table] = stats.footers(relation)
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
   def rows(p: SparkPlan): Option[Double] =

@@ -1,18 +1,20 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** The keys of a build side as predicates on a column of the probe side, which every key satisfies. */
 final private class KeyPredicates(column: Attribute, conf: SQLConf) {
   import KeyPredicates._
   private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
 
-  /** All keys, where they are listed and lists are allowed. */
+  /** All keys, where they are listed, lists are allowed and a reader takes each of them for what it is. */
   def listed(k: KeyFacts): Option[Seq[Any]] =
-    Option(k.values).map(_.toArray.toSeq).filter(_ => types("IN"))
+    Option(k.values).map(_.toArray.toSeq).filter(vs => types("IN") && vs.forall(readable))
 
   /** Every key that the column can hold; one that it cannot is none of its values. */
   def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
@@ -25,7 +27,10 @@ final private class KeyPredicates(column: Attribute, conf: SQLConf) {
   }
 
   def bounded(k: KeyFacts): Option[(String, Expression)] =
-    for ((low, high) <- k.range if types("MINMAX"); p <- between(low, high)) yield "minmax" -> p
+    for (
+      (low, high) <- k.range if types("MINMAX") && readable(low) && readable(high); p <- between(low, high)
+    )
+      yield "minmax" -> p
 
   /** A bound outside of the column's type bounds nothing. */
   def between(low: Any, high: Any): Option[Expression] = {
@@ -36,6 +41,25 @@ final private class KeyPredicates(column: Attribute, conf: SQLConf) {
 }
 
 private[sql] object KeyPredicates {
+
+  /**
+   * Whether a source takes the value for what it is: on its way to a file's reader a string becomes one of Java's, and
+   * bytes that are no UTF-8 become others.
+   */
+  def readable(v: Any): Boolean = v match {
+    case s: UTF8String => s.isValid
+    case _ => true
+  }
+
+  /** The bound of a comparison, if the column's type has it and its source takes it for what it is. */
+  def bound(column: Attribute, c: Comparison, value: Any): Option[Expression] =
+    literal(value, column.dataType).filter(_ => readable(value)).map(asked(column, c).predicate(column, _))
+
+  /** A file of milliseconds is asked for the whole millisecond that a bound lies in. */
+  def asked(column: Attribute, c: Comparison): Comparison = column.dataType match {
+    case TimestampType | TimestampNTZType => c.copy(orEqual = true)
+    case _ => c
+  }
 
   /** A list this short is pushed even where ranges do not prune. */
   val shortList = 16

@@ -93,9 +93,9 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
       for {
         execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
         query <- Option(SQLExecution.getQueryExecution(execution.toLong))
-        stage <- collectFirst(query.executedPlan) {
+        stage <- collectWithSubqueries(query.executedPlan) {
           case s: ExchangeQueryStageExec if s.canonicalized == source => s
-        }
+        }.headOption
       } submitted(stage)
     catch {
       // It fails again where adaptive execution starts it.

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
@@ -59,7 +60,9 @@ final private class ScanPruning(
   import predicates._
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
-  def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
+  def of(k: KeyFacts, always: Boolean): Option[Pushed] = if (!comparable) None else predicateOf(k, always)
+
+  private def predicateOf(k: KeyFacts, always: Boolean): Option[Pushed] = {
     val values = listed(k)
     // Looked up once a partition: the list may be long.
     if (partitioned)
@@ -84,11 +87,12 @@ final private class ScanPruning(
 
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
   def bound(c: Comparison, value: Any, always: Boolean): Option[Pushed] =
-    KeyPredicates.literal(value, column.dataType).flatMap { literal =>
-      val predicate = c.predicate(column, literal)
+    KeyPredicates.bound(column, c, value).filter(_ => comparable).flatMap { predicate =>
       if (partitioned) Some(Pushed(c.kind, predicate, partition = true, None))
       else {
-        val pruned = Estimate.number(value).flatMap(v => removed(r => c.refuses(r.min, r.max, v)))
+        val pruned = Estimate
+          .number(value)
+          .flatMap(v => removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v)))
         Option.when(always || pruned.exists(_._1 > 0))(
           Pushed(c.kind, predicate, partition = false, pruned.filter(_ => counted))
         )
@@ -162,6 +166,16 @@ final private class ScanPruning(
   }
 
   private def partitioned: Boolean = byPartition(scan, column, conf)
+
+  /**
+   * Whether Parquet compares keys with what its files hold: Spark's filters cut a decimal down to the digits that a file
+   * has, so all files must be known to have the column's.
+   */
+  private def comparable: Boolean = column.dataType match {
+    case d: DecimalType if !partitioned && scan.relation.fileFormat.isInstanceOf[ParquetFileFormat] =>
+      counted && footers.exists(_.groups.forall(_.precisions.get(column.name).contains(d.precision)))
+    case _ => true
+  }
 }
 
 private object ScanPruning {

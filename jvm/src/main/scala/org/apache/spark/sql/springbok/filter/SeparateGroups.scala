@@ -69,8 +69,8 @@ final private class SeparateGroups(
     }
     joins.foreach { case (_, r) => r.firstPlanned = true }
     if (!joins.exists(_._2.separated.isDefined)) plan
-    else
-      plan.transformUp { case j: ShuffledJoin =>
+    else {
+      val result = plan.transformUp { case j: ShuffledJoin =>
         val apart =
           for (r <- PlaceRuntimeFilters.recordOf(j); (s, _) <- r.separated; g <- groups(j, s)) yield {
             val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
@@ -81,6 +81,11 @@ final private class SeparateGroups(
           }
         apart.getOrElse(j)
       }
+      // Of two joins above the same groups the lower one has the exchange.
+      val made = result.collect { case e: Exchange => e.getTagValue(tag) }.flatten
+      asking.map(_.join).filterNot(made.contains).foreach(_.separated = None)
+      result
+    }
   }
 
   /** What a join that is planned for the first time would have a filter of. */
@@ -130,10 +135,13 @@ final private class SeparateGroups(
   }
 }
 
-private object SeparateGroups {
+private[springbok] object SeparateGroups {
 
   /** On an exchange that was put in: the join that it was put in for. */
   private val tag = TreeNodeTag[JoinRecord]("springbok.separate")
+
+  /** Whether an exchange was put in. */
+  def isApart(e: SparkPlan): Boolean = e.getTagValue(tag).isDefined
 
   /** Groups below a join, how they are partitioned, and the order that the join needs. */
   final private case class Groups(groups: SparkPlan, partitioning: HashPartitioning, order: Seq[SortOrder])

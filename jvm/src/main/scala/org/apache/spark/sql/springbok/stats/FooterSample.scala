@@ -16,7 +16,8 @@ import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
  * What the footers of a table's files say, whatever their format.
  *
  * A bounded sample of a table's files is opened, spread over the listing; the others are estimated from it by bytes.
- * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
+ * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted; it is
+ * tried again after a while.
  */
 private[stats] object FooterSample extends Logging {
   private val maxCached = 20000
@@ -25,6 +26,10 @@ private[stats] object FooterSample extends Logging {
   /** A file's length in bytes, and what its footer says. */
   final private case class Footer(bytes: Long, groups: Seq[RowGroup])
   private val cache = RecentlyUsed.map[Key, Footer](maxCached)
+
+  /** When a footer was last read in vain, as `System.nanoTime`. */
+  private val unreadable = RecentlyUsed.map[Key, java.lang.Long](maxCached)
+  private val againNs = 60L * 1000000000
 
   /** What a sample was taken of; a refreshed index is the same object with other files. */
   final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)
@@ -96,17 +101,21 @@ private[stats] object FooterSample extends Logging {
       read: (FileStatus, Configuration) => Seq[RowGroup]
   ): Option[Footer] = {
     val key = (file.path.toString, file.bytes, file.changed)
+    def failed = Option(unreadable.get(key)).exists(System.nanoTime() - _ < againNs)
     Option(cache.get(key)).orElse {
-      try {
-        val status = file.status(hadoop)
-        val footer = Footer(status.getLen, read(status, hadoop))
-        cache.put(key, footer)
-        Some(footer)
-      } catch {
-        case NonFatal(e) =>
-          logDebug(s"The footer of ${file.path} cannot be read and is left out of the statistics.", e)
-          None
-      }
+      if (failed) None
+      else
+        try {
+          val status = file.status(hadoop)
+          val footer = Footer(status.getLen, read(status, hadoop))
+          cache.put(key, footer)
+          Some(footer)
+        } catch {
+          case NonFatal(e) =>
+            logDebug(s"The footer of ${file.path} cannot be read and is left out of the statistics.", e)
+            unreadable.put(key, System.nanoTime()): Unit
+            None
+        }
     }
   }
 }

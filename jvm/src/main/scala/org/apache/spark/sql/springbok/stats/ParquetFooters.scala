@@ -21,12 +21,16 @@ object ParquetFooters {
     def width: Double = max - min
   }
 
-  /** A row group, or an ORC file: per column its range, the bytes of its values, its nulls. */
+  /**
+   * A row group, or an ORC file: per column its range, the bytes of its values, its nulls; of decimals in Parquet the
+   * number of digits.
+   */
   final case class RowGroup(
       rows: Long,
       ranges: Map[String, Range],
       sizes: Map[String, Long],
-      nulls: Map[String, Long] = Map.empty
+      nulls: Map[String, Long] = Map.empty,
+      precisions: Map[String, Int] = Map.empty
   ) {
 
     /** Whether the column has no value at all here, and so no range. */
@@ -58,7 +62,14 @@ object ParquetFooters {
     // A table with many row groups is asked for the same columns at each planning and re-planning.
     private val known = new ConcurrentHashMap[(String, String), Option[Any]]()
     private def once[T](what: String, column: String)(value: => Option[T]): Option[T] =
-      known.computeIfAbsent((what, column), _ => value).asInstanceOf[Option[T]]
+      // What is computed may ask for another: a map does not allow that while it computes.
+      Option(known.get((what, column)))
+        .getOrElse {
+          val found = value
+          known.put((what, column), found): Unit
+          found
+        }
+        .asInstanceOf[Option[T]]
 
     /** Part of the column's values that are null, None if a row group does not say. */
     def nullFraction(column: String): Option[Double] = once("nulls", column) {
@@ -112,7 +123,13 @@ object ParquetFooters {
     val nulls = block.getColumns.asScala.iterator
       .filter(c => c.getPath.size() == 1 && c.getStatistics != null && c.getStatistics.isNumNullsSet)
       .map(c => c.getPath.toDotString -> c.getStatistics.getNumNulls)
-    RowGroup(block.getRowCount, ranges.toMap, sizes.toMap, nulls.toMap)
+    val precisions = block.getColumns.asScala.iterator.flatMap { c =>
+      c.getPrimitiveType.getLogicalTypeAnnotation match {
+        case d: DecimalLogicalTypeAnnotation => Some(c.getPath.toDotString -> d.getPrecision)
+        case _ => None
+      }
+    }
+    RowGroup(block.getRowCount, ranges.toMap, sizes.toMap, nulls.toMap, precisions.toMap)
   }
 
   private def range(chunk: ColumnChunkMetaData): Option[Range] = {

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.lang.ref.WeakReference
+import java.lang.ref.{SoftReference, WeakReference}
 import java.util.{Collections, Map => JMap, WeakHashMap}
 
 import scala.util.control.NonFatal
@@ -20,13 +20,18 @@ import org.apache.spark.sql.types.StructType
  */
 private[springbok] object PartitionListing extends Logging {
 
+  /** A listing, which may be large and leads to its session: it goes when memory is short. */
   final private case class Listed(
       of: WeakReference[FileIndex],
       at: Long,
-      files: Option[PartitioningAwareFileIndex]
+      listing: Option[SoftReference[PartitioningAwareFileIndex]]
   ) {
     // Indexes of a table before and after a change are equal.
-    def holds(index: FileIndex): Boolean = (of.get() eq index) && System.nanoTime() - at < validNs
+    def files(index: FileIndex): Option[Option[PartitioningAwareFileIndex]] = {
+      val found = listing.map(_.get())
+      val valid = (of.get() eq index) && System.nanoTime() - at < validNs
+      Option.when(valid && !found.contains(null))(found)
+    }
   }
 
   /** Listings by the table's index, which the session keeps until the table is changed or refreshed. */
@@ -40,14 +45,12 @@ private[springbok] object PartitionListing extends Logging {
   def of(index: FileIndex): Option[PartitioningAwareFileIndex] = index match {
     case p: PartitioningAwareFileIndex => Some(p)
     case c: CatalogFileIndex =>
-      Option(listed.get(c))
-        .filter(_.holds(c))
-        .getOrElse {
-          val listing = Listed(new WeakReference(c), System.nanoTime(), list(c))
-          listed.put(c, listing): Unit
-          listing
-        }
-        .files
+      Option(listed.get(c)).flatMap(_.files(c)).getOrElse {
+        val files = list(c)
+        val listing = Listed(new WeakReference(c), System.nanoTime(), files.map(new SoftReference(_)))
+        listed.put(c, listing): Unit
+        files
+      }
     case _ => None
   }
 

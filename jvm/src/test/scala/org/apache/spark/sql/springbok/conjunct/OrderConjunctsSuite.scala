@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.conjunct
 
 import org.apache.spark.SparkArithmeticException
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.catalyst.expressions.{Expression, IsNotNull}
+import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.FileSourceScanExec
@@ -99,6 +99,19 @@ class OrderConjunctsSuite extends SpringbokTest {
     ): Unit
     starts("s LIKE '%te%xt%' AND a >= 1000 AND picky(a)")("a >= ", "LIKE", "picky")
     starts("a >= 1000 AND picky(a) AND s LIKE '%1%5%'")("a >= ", "LIKE", "picky")
+  }
+
+  test("a cast of a variant, which raises in any mode, passes no guard") {
+    conf("spark.sql.ansi.enabled" -> "false") {
+      spark.sql(
+        """CREATE OR REPLACE TEMP VIEW events AS SELECT IF(id % 2 = 0, 'int', 'text') AS kind,
+          |  parse_json(IF(id % 2 = 0, CAST(id AS STRING), '[1]')) AS v FROM range(100)""".stripMargin
+      ): Unit
+      same("SELECT count(*) FROM events WHERE kind LIKE '%i%n%' AND CAST(v AS INT) > 5")
+      val cast = spark.sql("SELECT CAST(v AS INT) AS i FROM events").asInstanceOf[classic.DataFrame]
+      val found = cast.queryExecution.analyzed.expressions.flatMap(_.collect { case c: Cast => c })
+      assert(found.size == 1 && !found.exists(CannotRaise(_)))
+    }
   }
 
   test("nothing passes what is not deterministic") {

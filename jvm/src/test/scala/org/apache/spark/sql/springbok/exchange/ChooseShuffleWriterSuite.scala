@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.exchange
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
+import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 import org.apache.spark.sql.springbok.cost.ShuffleWriteCost
 
@@ -59,6 +60,23 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
       for (hint <- Seq("REPARTITION(110, k)", "REPARTITION(k)")) {
         val df = same(s"SELECT count(*) FROM (SELECT /*+ $hint */ * FROM fact) f JOIN dim d ON f.k = d.k")
         assert(partitions(df).toSet == Set(110), hint)
+      }
+    }
+  }
+
+  test("the number that the query asks for stays where Spark has left its exchange out") {
+    conf(partitioned: _*) {
+      for (
+        sql <- Seq(
+          "SELECT k, count(*) AS n FROM fact GROUP BY k",
+          "SELECT f.k, label FROM fact f JOIN dim d ON f.k = d.k",
+          "SELECT k, n + 1 AS n FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) WHERE n > 3"
+        )
+      ) {
+        val df = spark.sql(sql).repartition(110, col("k"))
+        assert(df.rdd.getNumPartitions == 110, sql)
+        df.collect(): Unit
+        assert(partitions(df).toSet == Set(110), sql)
       }
     }
   }
