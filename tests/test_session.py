@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -86,15 +88,20 @@ for f in (lambda: springbok.configure(SparkSession.builder), lambda: springbok.r
         print("SAID", e)
 df = spark.range(1)
 spark.stop()
-for f in (lambda: springbok.configure(SparkSession.builder), lambda: springbok.report(df)):
-    try:
-        f()
-    except springbok.SpringbokError as e:
-        print("SAID", e)
+try:
+    springbok.report(df)
+except springbok.SpringbokError as e:
+    print("SAID", e)
+# Stopped, it leaves a JVM that takes the jar.
+spark = springbok.configure(SparkSession.builder).getOrCreate()
+df = spark.range(100).join(spark.range(9), "id")
+assert df.count() == 9 and springbok.is_active(spark)
+assert len(springbok.report(df).joins) == 1
+print("JOINED")
 """
     done = python(code, tmp_path)
     said = [line for line in done.stdout.splitlines() if line.startswith("SAID")]
-    assert len(said) == 4, done.stderr[-2000:]
+    assert len(said) == 3 and "JOINED" in done.stdout, done.stdout + done.stderr[-2000:]
     assert all("springbok.configure" in line for line in said)
 
 
@@ -109,3 +116,38 @@ def test_an_unknown_query_of_the_demo_is_one_sentence() -> None:
     )
     assert done.returncode == 2
     assert "q99" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_configure_keeps_what_spark_submit_was_given(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "other.jar", "w") as z:
+        z.writestr("empty", "")
+    job = tmp_path / "job.py"
+    job.write_text(
+        f"""
+import springbok
+from pyspark.sql import SparkSession
+spark = springbok.configure(SparkSession.builder).getOrCreate()
+df = spark.sql({JOIN!r})
+df.collect()
+print("FOUND", springbok.is_active(spark), spark.conf.get("spark.sql.extensions"), spark.conf.get("spark.jars"))
+print("JOINS", len(springbok.report(df).joins))
+"""
+    )
+    command = [sys.executable, "-c", "from pyspark.find_spark_home import _find_spark_home as h; print(h())"]
+    home = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    submit = [f"{home}/bin/spark-submit", "--master", "local[1]", "--conf", "spark.ui.enabled=false"]
+    given = ["--jars", str(tmp_path / "other.jar"), "--conf", "spark.sql.extensions=org.example.Other"]
+    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_SUBMIT_ARGS"):
+        environment.pop(name, None)
+    done = subprocess.run(
+        [*submit, *given, str(job)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    found = [line for line in done.stdout.splitlines() if line.startswith(("FOUND", "JOINS"))]
+    assert len(found) == 2, done.stdout + done.stderr
+    active, extensions, jars = found[0].split()[1:]
+    assert active == "True"
+    assert extensions == f"org.example.Other,{session.EXTENSION}"
+    assert "other.jar" in jars
+    assert springbok.jar_path() in jars
+    assert found[1] == "JOINS 1"

@@ -138,16 +138,17 @@ def main() -> int:
         off = run(suite, "off", jars[0], args.heap, failed) if failed else {}
         both = [t for t in failed if off.get(t) != "passed"]
         only_on = [t for t in failed if t not in both]
-        without = run(suite, "filters", jars[0], args.heap, only_on) if only_on else {}
-        strategy = [t for t in only_on if without.get(t) == "passed"]
         why = explained.get(suite, {})
+        unknown = [t for t in only_on if t not in why]
+        without = run(suite, "filters", jars[0], args.heap, unknown) if unknown else {}
+        strategy = [t for t in unknown if without.get(t) == "passed"]
         results[suite] = {
             "tests": sum(r != "ignored" for r in on.values()),
             "passed_on": sum(r == "passed" for r in on.values()),
             "fail_without_too": both,
             "assert_a_strategy": strategy,
-            "explained": {t: why[t] for t in only_on if t in why and t not in strategy},
-            "unexplained": {t: on[t] for t in only_on if t not in why and t not in strategy},
+            "explained": {t: why[t] for t in only_on if t in why},
+            "unexplained": {t: on[t] for t in unknown if t not in strategy},
         }
         different += len(results[suite]["unexplained"])
         print(f"{suite}: {json.dumps(results[suite], indent=1)} {time.monotonic() - start:.0f} s", flush=True)

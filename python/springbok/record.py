@@ -156,7 +156,7 @@ class Join:
     """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`, `distribution`), and why.
 
     `revised`: the plan had `before` and was changed at run time. `strategy` is None for a join that was optimized away.
-    `memory_bytes` is what it may take of one executor; `notes` say what else its costs and its inputs depend on, and what
+    `memory_bytes` is what it may take of one executor; `notes` say what else its costs and inputs depend on, and what
     of the query was ignored.
     """
 

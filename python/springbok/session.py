@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
 EXPLAIN_PROVIDER = "org.apache.spark.sql.springbok.report.SpringbokExplain"
 _ENABLED = "spark.springbok.enabled"
+# Where PySpark finds the JVM that spark-submit has started.
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 def jar_path() -> str:
@@ -39,7 +41,7 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     """Add Springbok to a session builder and return the builder.
 
     What `spark.jars`, `spark.sql.extensions` and `spark.sql.extendedExplainProviders` already hold, in the builder, in
-    `spark-defaults.conf` or in `PYSPARK_SUBMIT_ARGS`, is kept. Calling it twice changes nothing.
+    `spark-defaults.conf`, in `PYSPARK_SUBMIT_ARGS` or from `spark-submit`, is kept. Calling it twice changes nothing.
 
     Args:
         builder: a `SparkSession.builder`.
@@ -124,30 +126,56 @@ def _jvm(spark: SparkSession) -> Any:
 def _check_running() -> None:
     """Say so when a running Spark can no longer take the extension."""
     try:
-        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as e:
         raise SpringbokError("PySpark is not installed: pip install 'pyspark==4.2.*'.") from e
     session = SparkSession.getActiveSession()
     if session is not None and hasattr(session, "_jsparkSession") and not is_active(session):
         raise SpringbokError(
-            "A Spark session without Springbok is running, and extensions cannot be added to it: stop it, restart the "
-            "Python process or notebook kernel, and call springbok.configure before the first session is made."
+            "A Spark session without Springbok is running, and extensions cannot be added to it: stop it by "
+            "spark.stop(), and make a new one by springbok.configure(SparkSession.builder).getOrCreate()."
         )
-    jvm = SparkContext._jvm
-    if session is None and jvm is not None:
-        loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    jvm = _launched()
+    if session is None and jvm is not None and not _loads(jvm):
+        raise SpringbokError(
+            "A Spark JVM without Springbok's jar is running and does not take it: with spark-submit add "
+            '--jars "$(python -m springbok jar)", in a notebook restart the kernel and call springbok.configure before '
+            "the first session is made."
+        )
+
+
+def _launched() -> Any:
+    """The JVM of this process: spark-submit's, or one that a stopped session has left; None if there is none yet."""
+    from pyspark import SparkContext
+
+    if SparkContext._jvm is None and _SUBMITTED in os.environ:
+        SparkContext._ensure_initialized()
+    return SparkContext._jvm
+
+
+def _loads(jvm: Any) -> bool:
+    """Whether the JVM has Springbok's classes; its class loader is given the jar if it has not."""
+    from py4j.protocol import Py4JError
+
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for missing in (True, False):
         try:
             loader.loadClass(EXTENSION)
-        except Exception as e:
-            raise SpringbokError(
-                "A Spark JVM without Springbok's jar is running in this process: restart the Python process or "
-                "notebook kernel, and call springbok.configure before the first session is made."
-            ) from e
+            return True
+        except Py4JError:
+            if missing:
+                with contextlib.suppress(Py4JError):  # not every loader takes jars
+                    loader.addURL(jvm.java.io.File(jar_path()).toURI().toURL())
+    return False
 
 
 def _outer_conf() -> dict[str, str]:
-    """Settings from outside of the builder: `spark-defaults.conf`, then `PYSPARK_SUBMIT_ARGS`."""
+    """Settings from outside of the builder: what spark-submit was given, else `spark-defaults.conf` and
+    `PYSPARK_SUBMIT_ARGS`."""
+    if _SUBMITTED in os.environ:
+        from pyspark import SparkConf
+
+        return dict(SparkConf(_jvm=_launched()).getAll())
     conf: dict[str, str] = {}
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (str(Path(home) / "conf") if home else None)

@@ -200,7 +200,7 @@ class Generator:
                     f"substring({c.text}, 1, 3)",
                     f"trim({c.text})",
                     f"coalesce({c.text}, 'k1')",
-                    f"concat({c.text}, '')",
+                    f"({c.text} || '')",
                 ]
             case "date":
                 texts = [f"CAST({c.text} AS TIMESTAMP_NTZ)", f"coalesce({c.text}, DATE '2020-01-02')"]
