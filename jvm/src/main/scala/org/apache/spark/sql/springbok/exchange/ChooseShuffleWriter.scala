@@ -29,9 +29,8 @@ import org.apache.spark.sql.springbok.stats.PlanStats
  * [[StageInputs]]). One of them that is running or has finished decides for the others.
  *
  * '''Why the answer cannot change''': each row goes to the partition that its key's hash says, for any number of them; the
- * inputs of a stage have the same number, so what belongs together meets. Numbers that a
- * streaming state or a bucketed table fixes are left alone, and so is a whole query that asks for a number of its own (see
- * [[MarkRepartitions]]).
+ * inputs of a stage have the same number, so what belongs together meets. Numbers that a streaming state or a bucketed
+ * table fixes are left alone, and so is a whole query that asks for a number of its own (see [[MarkRepartitions]]).
  *
  * '''Settings''': `spark.springbok.exchange.chooseWriter`.
  */
