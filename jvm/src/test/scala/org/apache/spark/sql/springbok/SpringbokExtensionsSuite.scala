@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
+import org.apache.spark.sql.springbok.exchange.MarkRepartitions
 import org.apache.spark.sql.springbok.join.ChooseJoinStrategy
 import org.apache.spark.sql.springbok.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.report.{QueryRecord, SpringbokReport}
@@ -81,7 +82,8 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     s.experimental.extraOptimizations = Seq(own)
     s.range(10).join(s.range(5), "id").collect()
     s.range(10).join(s.range(5), "id").collect()
-    assert(s.experimental.extraOptimizations == Seq(own, ReorderJoins, OrderConjuncts, ChooseJoinStrategy))
+    val rules = Seq(own, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
+    assert(s.experimental.extraOptimizations == rules)
     val cached = spark.sql("SELECT f.k, f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3").cache()
     assert(cached.count() == 2000)
     assert(cached.join(spark.table("keys"), "k").count() == 2000)
