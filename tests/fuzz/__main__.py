@@ -19,14 +19,13 @@ from pyspark.sql import SparkSession
 
 from fuzz import engine
 from fuzz.data import tables
-from fuzz.engine import ON, Failed, Settings, TooLong
+from fuzz.engine import OFF, ON, Failed, Settings, TooLong
 from fuzz.queries import Generator, Query
 from fuzz.tree import minimize
 
 # Dynamic pruning that Spark has pushed through a union to a column that is no partition's: interpreted, and with the
 # build side broadcast, it fails without Springbok as well.
 PRUNED = re.compile(r"IN dynamicpruning#\d+ has not finished")
-OFF: Settings = {ON: "false"} | engine.INTERPRETED
 
 
 @dataclass
@@ -128,6 +127,7 @@ class Fuzzer:
         self.say("\n".join(lines), "difference")
 
     def pruned(self, got: Failed) -> bool:
+        """Whether it is Spark's own failure, of dynamic pruning."""
         found = PRUNED.search(str(got)) is not None
         self.tally.counts["Spark's pruning"] += found
         return found

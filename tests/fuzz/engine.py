@@ -24,6 +24,7 @@ ON = "spark.springbok.enabled"
 Settings = dict[str, str]
 # Tables are small: compiling takes longer than interpreting.
 INTERPRETED: Settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+OFF: Settings = {ON: "false"} | INTERPRETED
 
 
 def session(warehouse: Path) -> SparkSession:

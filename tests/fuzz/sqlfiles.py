@@ -19,7 +19,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from fuzz import engine
-from fuzz.engine import ON, Failed, Settings, TooLong
+from fuzz.engine import OFF, Failed, Settings, TooLong
 
 # A file is taken if a query in it may have a join.
 JOINS = re.compile(r"(?i)\bjoin\b|\bexists\b|\bin\s*\(\s*(select|with)|\bexcept\b|\bintersect\b|\bminus\b")
@@ -108,8 +108,7 @@ def one(spark: SparkSession, path: Path, runs: int, tally: Counter[str]) -> None
         if ANY_ROWS.search(sql):
             tally["any rows"] += 1
             continue
-        off = {ON: "false"} | engine.INTERPRETED
-        expected = answer(spark, sql, off)
+        expected = answer(spark, sql, OFF)
         tally["queries"] += 1
         if isinstance(expected, str):
             tally["fail without"] += 1
@@ -119,7 +118,7 @@ def one(spark: SparkSession, path: Path, runs: int, tally: Counter[str]) -> None
             tally["runs"] += 1
             if got == expected:
                 continue
-            if answer(spark, sql, off) != expected:
+            if answer(spark, sql, OFF) != expected:
                 tally["change without"] += 1
                 break
             tally["differ"] += 1

@@ -132,10 +132,8 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
 
   /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
   private def push(how: PartialFunction[(SparkPlan, Attribute), Option[Pushed]]): Option[Pushed] = for {
-    key <- FilterKey.column(f.key)
     scan <- f.child.collectLeaves().headOption
-    // A query may spell it otherwise than the table, and files and catalogs are asked by name.
-    a <- scan.output.find(_.exprId == key.exprId)
+    a <- FilterKey.column(f.key, scan)
     pushed <- how.applyOrElse((scan, a), (_: (SparkPlan, Attribute)) => None)
   } yield {
     record.rowGroups = pushed.rowGroups

@@ -4,6 +4,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.springbok.CannotRaise
 import org.apache.spark.sql.types._
 
@@ -27,6 +28,13 @@ object FilterKey {
     case Cast(a: Attribute, to: IntegralType, _, _) if widens(a, to) => Some(a)
     case _ => None
   }
+
+  /**
+   * The same as the scan's own attribute: a query may spell it otherwise than the table, and files and catalogs are asked
+   * by name.
+   */
+  def column(key: Expression, scan: SparkPlan): Option[Attribute] =
+    column(key).flatMap(a => scan.output.find(_.exprId == a.exprId))
 
   /** The column that stands for a key at a scan; of several the first. */
   def anchor(key: Expression): Attribute = key.references.minBy(_.exprId.id)

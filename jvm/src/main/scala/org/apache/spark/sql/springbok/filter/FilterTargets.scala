@@ -131,8 +131,7 @@ final private[filter] class FilterTargets(plan: SparkPlan, estimates: JoinEstima
 
   /** What reading a row takes, in ns, as far as the scan may skip whole files or row groups by the key. */
   private def skipped(scan: SparkPlan, key: Expression): Double = {
-    val column = FilterKey.column(key).flatMap(k => scan.output.find(_.exprId == k.exprId))
-    val part = column.fold(0.0) { a =>
+    val part = FilterKey.column(key, scan).fold(0.0) { a =>
       scan match {
         case s: FileSourceScanExec if ScanPruning.byPartition(s, a, SQLConf.get) => 1.0
         case s: FileSourceScanExec =>

@@ -60,14 +60,13 @@ final private class ScanPruning(
   import predicates._
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
-  def of(k: KeyFacts, always: Boolean): Option[Pushed] = if (!comparable) None else predicateOf(k, always)
-
-  private def predicateOf(k: KeyFacts, always: Boolean): Option[Pushed] = {
+  def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
     val values = listed(k)
     // Looked up once a partition: the list may be long.
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield Pushed(kind, predicate, partition = true, None)
+    else if (!comparable) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -87,8 +86,9 @@ final private class ScanPruning(
 
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
   def bound(c: Comparison, value: Any, always: Boolean): Option[Pushed] =
-    KeyPredicates.bound(column, c, value).filter(_ => comparable).flatMap { predicate =>
+    KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(Pushed(c.kind, predicate, partition = true, None))
+      else if (!comparable) None
       else {
         val pruned = Estimate
           .number(value)
@@ -172,7 +172,7 @@ final private class ScanPruning(
    * has, so all files must be known to have the column's.
    */
   private def comparable: Boolean = column.dataType match {
-    case d: DecimalType if !partitioned && scan.relation.fileFormat.isInstanceOf[ParquetFileFormat] =>
+    case d: DecimalType if scan.relation.fileFormat.isInstanceOf[ParquetFileFormat] =>
       counted && footers.exists(_.groups.forall(_.precisions.get(column.name).contains(d.precision)))
     case _ => true
   }
