@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -100,12 +101,14 @@ def run(suite: str, arm: str, springbok: Path, heap: str, only: list[str]) -> di
             "-R", tests_jar(jars),
             "-s", SQL + name, "-u", f"{folder}/xml", *tests,
         ]  # fmt: skip
-        env_home = {"SPARK_HOME": str(HOME), "SPARK_TESTING": "1"}
-        import os
-
+        # The last two are for executors of a `local-cluster`, which look for Spark's build otherwise.
+        env = {
+            "SPARK_HOME": str(HOME), "SPARK_TESTING": "1",
+            "SPARK_SCALA_VERSION": "2.13", "SPARK_DIST_CLASSPATH": f"{springbok}:{jars}",
+        }  # fmt: skip
         log = ROOT / ".cache" / f"suite-{suite.replace(':', '-')}-{arm}.log"
         with log.open("w") as out:
-            subprocess.run(command, stdout=out, stderr=out, cwd=folder, env=os.environ | env_home, check=False)
+            subprocess.run(command, stdout=out, stderr=out, cwd=folder, env=os.environ | env, check=False)
         found: dict[str, str] = {}
         for xml in Path(folder).glob("xml/*.xml"):
             for case in ElementTree.parse(xml).getroot().iter("testcase"):

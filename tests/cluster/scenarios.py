@@ -33,6 +33,7 @@ def session() -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
+        .config("spark.springbok.join.broadcastBytesLimit", "256m")
         .config("spark.local.dir", str(FOLDER / "local"))
         .config("spark.sql.warehouse.dir", str(FOLDER / "warehouse"))
         .config("spark.speculation", "true")

@@ -39,6 +39,7 @@ def session() -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.autoBroadcastJoinThreshold", "-1")
+        .config("spark.springbok.join.broadcastBytesLimit", "256m")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

@@ -33,6 +33,11 @@ def texts(path: Path) -> dict[str, str]:
     return dict(sorted(texts.items(), key=lambda i: [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", i[0])]))
 
 
+def for_duckdb(sql: str) -> str:
+    """Its quotes; two of TPC-DS's names are words of its grammar."""
+    return re.sub(r"\b(returns|at)\b", r'"\1"', sql).replace("`", '"')
+
+
 def close(a: Counter[Any], b: Counter[Any]) -> bool:
     """Equal but for the last digits of floating point."""
     if a == b:
@@ -79,7 +84,7 @@ def main() -> int:
                 done[name] = f"FAILED {type(e).__name__} {str(e)[:500]}"
             else:
                 try:
-                    other = Counter(engine.normal(r) for r in duck.execute(sql).fetchall())
+                    other = Counter(engine.normal(r) for r in duck.execute(for_duckdb(sql)).fetchall())
                     third = "equal" if close(off, other) else "DIFFERENT"
                 except duckdb.Error as e:
                     third = f"refuses: {str(e)[:80]}"

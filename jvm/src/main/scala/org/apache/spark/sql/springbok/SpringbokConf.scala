@@ -50,7 +50,8 @@ object SpringbokConf extends Logging {
   val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] = SQLConf
     .buildConf(prefix + "join.broadcastBytesLimit")
     .doc(
-      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. 0 broadcasts nothing."
+      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. 0 broadcasts " +
+        "nothing, as does spark.sql.autoBroadcastJoinThreshold=-1 where this is not set."
     )
     .version("0.1.0")
     .bytesConf(ByteUnit.BYTE)
@@ -446,6 +447,14 @@ object SpringbokConf extends Logging {
     FILTER_WAIT_TIME -> ("int" -> Nil),
     FILTER_TYPES -> ("list" -> filterTypes)
   )
+
+  /**
+   * Largest build side in bytes that may be broadcast without a hint. Who has switched automatic broadcasts off, as Spark
+   * documents it, has had a reason.
+   */
+  def broadcastBytes(conf: SQLConf): Long =
+    if (conf.autoBroadcastJoinThreshold < 0 && !conf.contains(BROADCAST_BYTES_LIMIT.key)) 0
+    else conf.getConf(BROADCAST_BYTES_LIMIT)
 
   private val warned = java.util.concurrent.ConcurrentHashMap.newKeySet[String]()
 

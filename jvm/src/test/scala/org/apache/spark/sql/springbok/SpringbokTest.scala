@@ -43,6 +43,8 @@ abstract class SpringbokTest
       .config("spark.sql.extendedExplainProviders", classOf[report.SpringbokExplain].getName)
       .config("spark.ui.enabled", "false")
       .config("spark.sql.shuffle.partitions", "4")
+      // Set, so that tests which stop Spark's broadcasts leave Springbok's.
+      .config(SpringbokConf.BROADCAST_BYTES_LIMIT.key, SpringbokConf.BROADCAST_BYTES_LIMIT.defaultValueString)
       .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString)
     sessionConf.foreach { case (k, v) => builder.config(k, v) }
     spark = builder.getOrCreate().asInstanceOf[SparkSession]

@@ -32,7 +32,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     // The rows of a broadcast are a result that the driver collects; 0 is no limit.
     val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
     JoinLimits(
-      conf.getConf(SpringbokConf.BROADCAST_BYTES_LIMIT),
+      SpringbokConf.broadcastBytes(conf),
       conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
         conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),

@@ -134,7 +134,7 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
   val tooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_TOO_BIG",
     "the build side may take {bytes:size}, the limit is {limit:size}",
-    "The limit is the smallest of this setting and `spark.springbok.join.broadcastMemoryFraction` of the driver's and an executor's heap.",
+    "The limit is the smallest of this setting, which is 0 unless set where `spark.sql.autoBroadcastJoinThreshold` is -1, and `spark.springbok.join.broadcastMemoryFraction` of the driver's and an executor's heap.",
     by(BROADCAST_BYTES_LIMIT)
   )
   val hashTableTooBig: (Double, Double) => Reason = alternative.of2(

@@ -52,6 +52,27 @@ class JoinStrategySuite extends SpringbokTest {
     }
   }
 
+  test("who switched Spark's broadcasts off gets none of Springbok's but by a hint or a limit of its own") {
+    val key = SpringbokConf.BROADCAST_BYTES_LIMIT.key
+    val limit = spark.conf.get(key)
+    val sql = "count(*) FROM half h JOIN small s ON h.k = s.k"
+    conf(key -> limit, "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      assert(only(s"SELECT $sql").isInstanceOf[BroadcastHashJoinExec])
+      spark.conf.unset(key)
+      val df = same(s"SELECT $sql")
+      assert(collect(df.queryExecution.executedPlan) { case j: BroadcastHashJoinExec => j }.isEmpty)
+      assert(
+        record(df).joins.head.latest.get.choice.alternatives
+          .exists(_.ruledOut.exists(_.code == "BUILD_SIDE_TOO_BIG"))
+      )
+      assert(only(s"SELECT /*+ BROADCAST(s) */ $sql").isInstanceOf[BroadcastHashJoinExec])
+    }
+    conf(key -> limit) {
+      spark.conf.unset(key)
+      assert(only(s"SELECT $sql").isInstanceOf[BroadcastHashJoinExec])
+    }
+  }
+
   test("the cluster's shape decides") {
     val sql = "SELECT count(*), max(b.t), max(h.t) FROM big b JOIN half h ON b.k = h.k"
     def planned(conf: (String, String)*) = this.conf(conf: _*) {
