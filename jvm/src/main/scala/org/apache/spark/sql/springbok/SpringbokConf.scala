@@ -50,8 +50,9 @@ object SpringbokConf extends Logging {
   val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] = SQLConf
     .buildConf(prefix + "join.broadcastBytesLimit")
     .doc(
-      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. 0 broadcasts " +
-        "nothing, as does spark.sql.autoBroadcastJoinThreshold=-1 where this is not set."
+      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say; 0 broadcasts " +
+        "nothing. Where it is not set, a larger spark.sql.autoBroadcastJoinThreshold takes its place, and one of -1 " +
+        "broadcasts nothing but, of stages that have run, up to a spark.sql.adaptive.autoBroadcastJoinThreshold."
     )
     .version("0.1.0")
     .bytesConf(ByteUnit.BYTE)
@@ -450,11 +451,19 @@ object SpringbokConf extends Logging {
 
   /**
    * Largest build side in bytes that may be broadcast without a hint. Who has switched automatic broadcasts off, as Spark
-   * documents it, has had a reason.
+   * documents it, has had a reason; who allows larger ones, too.
+   *
+   * @param measured
+   *   whether stages have run: adaptive execution has a threshold of its own for what they measured
    */
-  def broadcastBytes(conf: SQLConf): Long =
-    if (conf.autoBroadcastJoinThreshold < 0 && !conf.contains(BROADCAST_BYTES_LIMIT.key)) 0
-    else conf.getConf(BROADCAST_BYTES_LIMIT)
+  def broadcastBytes(conf: SQLConf, measured: Boolean): Long = {
+    val limit = conf.getConf(BROADCAST_BYTES_LIMIT)
+    val later = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).filter(_ => measured)
+    val spark = later.getOrElse(conf.autoBroadcastJoinThreshold)
+    if (conf.contains(BROADCAST_BYTES_LIMIT.key)) limit
+    else if (conf.autoBroadcastJoinThreshold < 0) math.max(0, spark)
+    else math.max(limit, spark)
+  }
 
   private val warned = java.util.concurrent.ConcurrentHashMap.newKeySet[String]()
 

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.cost
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
@@ -31,9 +31,16 @@ final case class Cluster(
   /** Executors that a broadcast has to be sent to. */
   def remote: Int = if (local) 0 else executors
 
-  /** Most bytes of a broadcast: the setting, or the part of the smaller heap that one may take; both heaps hold it. */
-  def broadcastLimit(bytes: Long, heapFraction: Double): Double =
-    math.min(bytes.toDouble, math.min(driverHeap, executorHeap) * heapFraction)
+  /** Bytes; both heaps hold a broadcast. */
+  def smallerHeap: Double = math.min(driverHeap, executorHeap).toDouble
+
+  /**
+   * Most bytes of a broadcast: the setting, or what its relation takes of the part of the smaller heap that one may take.
+   */
+  def broadcastLimit(bytes: Long, heapFraction: Double): Double = {
+    import JoinCost.{hashTableOverhead, relationOverhead}
+    math.min(bytes.toDouble, smallerHeap * heapFraction * relationOverhead / hashTableOverhead)
+  }
 
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
@@ -45,17 +52,30 @@ final case class Cluster(
 
 object Cluster {
 
+  /** Executors that have registered; asked for where nobody has to be waited for, if the cluster's manager can. */
+  private def executors(sc: SparkContext): Int = sc.schedulerBackend match {
+    case c: ExecutorAllocationClient => c.getExecutorIds().size
+    case _ => math.max(0, sc.getExecutorMemoryStatus.size - 1)
+  }
+
   /** The running cluster; `spark.springbok.cluster.*` wins where it is set. */
   def of(sc: SparkContext, conf: SQLConf): Cluster = {
     val spark = sc.getConf
     val local = sc.isLocal
-    val live = if (local) 1 else math.max(0, sc.getExecutorMemoryStatus.size - 1)
+    val live = if (local) 1 else executors(sc)
     // Before the first executor has registered, what was asked for stands in.
     val asked = Seq(
       spark.get(EXECUTOR_INSTANCES).getOrElse(0),
       if (spark.get(DYN_ALLOCATION_ENABLED)) spark.get(DYN_ALLOCATION_MIN_EXECUTORS) else 0
     ).max
-    val cores = if (local) sc.defaultParallelism else spark.get(EXECUTOR_CORES)
+    // Where nothing says how many cores an executor has, one of a standalone cluster takes its worker's.
+    val cores =
+      if (local) sc.defaultParallelism
+      else if (spark.contains(EXECUTOR_CORES) || Seq("yarn", "k8s").exists(sc.master.startsWith))
+        spark.get(EXECUTOR_CORES)
+      else if (live > 0 && !spark.contains(DEFAULT_PARALLELISM))
+        math.ceil(sc.defaultParallelism.toDouble / live).toInt
+      else Runtime.getRuntime.availableProcessors
     val heap = Runtime.getRuntime.maxMemory
     def set[T](entry: ConfigEntry[T], otherwise: => T)(implicit n: Numeric[T]): T = {
       val v = conf.getConf(entry)

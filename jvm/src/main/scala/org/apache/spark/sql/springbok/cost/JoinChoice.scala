@@ -214,20 +214,28 @@ object JoinChoice {
 
   /**
    * The driver collects the rows and builds the relation, every executor holds it: what of either heap may be used, what
-   * Spark itself refuses, and the setting, whichever is least.
+   * Spark itself refuses, and the setting, whichever is least. Where values are spread otherwise than evenly more may come:
+   * that may be unwise, but must not end the query.
    */
   private def overBroadcastLimit(side: Side, in: JoinInput): Option[Reason] = {
     val held = in.cluster.broadcastLimit(in.limits.broadcastBytes, in.limits.broadcastFraction)
     val limit = math.min(held, in.limits.sparkBroadcastBytes.toDouble)
+    val most =
+      math.min(in.cluster.smallerHeap * surely / hashTableOverhead, in.limits.sparkBroadcastBytes.toDouble)
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
+      case _ if side.slow => Some(Reason.timeOut)
+      case _ if side.mostBytes.exists(_ > most) => Some(Reason.mayBeTooBig(side.mostBytes.get, most))
       case _ =>
         side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))
     }
   }
+
+  /** Part of either heap that a broadcast may take if its rows are as many as can be. */
+  private val surely = 0.5
 
   private def overHashLimit(side: Side, probe: Side, in: JoinInput): Option[Reason] =
     hashTableBytes(side, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {

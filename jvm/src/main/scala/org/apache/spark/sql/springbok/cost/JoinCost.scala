@@ -37,6 +37,10 @@ object JoinCost {
    *   whether each of its partitions is already sorted by the join keys
    * @param boundRows
    *   rows that are not exceeded, None if unknown
+   * @param mostBytes
+   *   bytes in memory that are not exceeded however values are spread, None if unknown
+   * @param slow
+   *   whether a broadcast of it may take longer than Spark waits for one
    * @param sent
    *   whether it is partitioned because this very join's exchange has run
    * @param sharedBy
@@ -53,6 +57,8 @@ object JoinCost {
       partitions: Option[Int] = None,
       sorted: Boolean = false,
       boundRows: Option[Double] = None,
+      mostBytes: Option[Double] = None,
+      slow: Boolean = false,
       sent: Boolean = false,
       sharedBy: Int = 1,
       filtered: Filtered = Filtered()
@@ -205,11 +211,17 @@ object JoinCost {
     build.boundBytes.map { bound =>
       // Rows that lie in few partitions already stay there, and the other side is sent to them.
       val fixed = Seq(build, probe).filter(_.partitioned).flatMap(_.partitions).maxOption
-      val largest = build.largestPartition.getOrElse(bound / math.max(1, fixed.getOrElse(partitions)))
+      val even = bound / math.max(1, fixed.getOrElse(partitions))
+      // Nobody counts the partitions of what is not shuffled, and nothing is planned anew when one is larger.
+      val largest =
+        build.largestPartition.getOrElse(if (build.partitioned) math.min(bound, even * skew) else even)
       // Put together, a partition holds rows of both sides.
       val share = probe.boundBytes.fold(1.0)(p => bound / math.max(1.0, bound + p))
       math.max(largest, math.min(bound, advisoryBytes * compression * share)) * hashTableOverhead
     }
+
+  /** The largest of a table's buckets, relative to their mean. */
+  val skew = 4.0
 
   /** Rows in memory take up to this times the bytes of their compressed shuffle blocks. */
   val compression = 4.0

@@ -47,10 +47,13 @@ private[springbok] object StageTasks {
 
   /** The parts that Spark splits a scan's files into: see `FilePartition.maxSplitBytes`. All partitions are counted. */
   def splits(scan: FileSourceScanExec, cores: Int, conf: SQLConf): Double = {
-    val bytes = scan.relation.sizeInBytes.toDouble
-    val even = bytes / conf.filesMinPartitionNum.getOrElse(cores)
-    val size =
-      math.min(conf.filesMaxPartitionBytes.toDouble, math.max(conf.filesOpenCostInBytes.toDouble, even))
-    math.max(1.0, math.ceil(bytes / size))
+    // A table of the catalog without statistics is as large as anything can be: of its tasks nobody knows.
+    val known = Some(scan.relation.sizeInBytes).filter(_ < conf.defaultSizeInBytes).map(_.toDouble)
+    known.fold(cores.toDouble) { bytes =>
+      val even = bytes / conf.filesMinPartitionNum.getOrElse(cores)
+      val size =
+        math.min(conf.filesMaxPartitionBytes.toDouble, math.max(conf.filesOpenCostInBytes.toDouble, even))
+      math.max(1.0, math.ceil(bytes / size))
+    }
   }
 }

@@ -136,7 +136,7 @@ final private[springbok] class JoinEstimates(
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
   def rows(p: SparkPlan): Option[Double] =
-    counted(p).orElse(p.logicalLink.map(l => sizeInBytes(l) / stats(l).rowBytes))
+    counted(p).orElse(p.logicalLink.flatMap(l => sizeInBytes(l).map(_ / stats(l).rowBytes)))
 
   /** Expected rows of an operator's output, None where nothing counts them. */
   def counted(p: SparkPlan): Option[Double] = p.logicalLink.flatMap(stats(_).rows).map(_.value)
@@ -264,10 +264,12 @@ final private[springbok] class JoinEstimates(
     source.keys.headOption
       .flatMap(build(j, d, _))
       .flatMap(_.bytes)
-      .orElse(logical(j, d.source).map(sizeInBytes))
+      .orElse(logical(j, d.source).flatMap(sizeInBytes))
       .getOrElse(Double.MaxValue)
 
-  private def sizeInBytes(p: LogicalPlan): Double = p.stats.sizeInBytes.toDouble
+  /** What Spark takes for it, if that is more than its default for what it knows nothing of. */
+  private def sizeInBytes(p: LogicalPlan): Option[Double] =
+    Some(p.stats.sizeInBytes).filter(_ < conf.defaultSizeInBytes).map(_.toDouble)
 }
 
 private[springbok] object JoinEstimates {

@@ -26,13 +26,17 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private val stats = new PlanStats(lasting = lasting)
   private val shared = new SharedBuildSides(plan)
   private val forced = conf.getConf(SpringbokConf.FORCED)
+  private lazy val measured = plan.exists {
+    case LogicalQueryStage(_, _) => true
+    case _ => false
+  }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val limits = {
     val spark = SparkSession.active.sparkContext.getConf
     // The rows of a broadcast are a result that the driver collects; 0 is no limit.
     val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
     JoinLimits(
-      SpringbokConf.broadcastBytes(conf),
+      SpringbokConf.broadcastBytes(conf, measured),
       conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
         conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
@@ -43,6 +47,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private lazy val pruningKeys: Seq[Expression] =
     plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
   NeededOrder.mark(plan)
+  FewTasks.mark(plan, cluster.cores)
 
   def first(j: Join, query: QueryRecord): LogicalPlan = {
     val record = JoinChooser.record(j, query)
@@ -92,6 +97,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     j match {
       case _ if !conf.getConf(SpringbokConf.JOIN_ENABLED) => spark(Reason.joinDisabled)
       case _ if Seq(j.left, j.right).exists(broadcastStage) => spark(Reason.broadcastStarted)
+      case _ if FewTasks.read(j) && forced.isEmpty => spark(Reason.fewTasks)
       case _ if hints.followed.isDefined => spark(Reason.hint(hints.followed.get)).copy(notes = hints.notes)
       case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
         // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
@@ -187,8 +193,11 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
       case _ => None
     }
-    val largest =
-      exchange.flatMap(_.mapStats).map(_.bytesByPartitionId.foldLeft(0L)(math.max) * JoinCost.compression)
+    // The largest partition's part of the compressed bytes, of the bytes that were counted in memory.
+    val largest = for {
+      sizes <- exchange.flatMap(_.mapStats).map(_.bytesByPartitionId)
+      bytes <- e.boundBytes
+    } yield bytes * sizes.foldLeft(0L)(math.max) / math.max(1L, sizes.sum)
     JoinCost.Side(
       e.rows.map(_.value),
       e.rowBytes,
@@ -198,8 +207,10 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       partitions = placement.map(_.partitions),
       sorted = placement.exists(_.sortedBy(keys)),
       boundRows = e.rows.map(_.bound),
+      mostBytes = e.mostBytes,
       sent = exchange.isDefined,
-      sharedBy = if (keys.isEmpty) 1 else shared.of(p, keys)
+      sharedBy = if (keys.isEmpty) 1 else shared.of(p, keys),
+      slow = !conf.adaptiveExecutionEnabled && BroadcastTime.over(p, cluster.cores, conf)
     )
   }
 

@@ -31,7 +31,7 @@ private[reorder] object OrderDecision {
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val graph = this.graph(b, stats)
     val broadcastBytes = cluster.broadcastLimit(
-      SpringbokConf.broadcastBytes(conf),
+      SpringbokConf.broadcastBytes(conf, measured = false),
       conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION)
     )
     val cost = new JoinOrderCost(graph, cluster, broadcastBytes, guessed = true)

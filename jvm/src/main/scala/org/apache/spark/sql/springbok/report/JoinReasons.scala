@@ -49,6 +49,11 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "the query's own hint {hint} decides",
     "A hint in the query wins always; take it away to let the costs decide."
   )
+  val fewTasks: Reason = strategy.fixed(
+    "READ_BY_FEW_TASKS",
+    "its result is coalesced into fewer partitions than there are cores, and is kept as Spark plans it",
+    "`coalesce` runs all that is below it, up to the next shuffle, in so few tasks; `repartition` does not."
+  )
   val feedsPruning: Reason = strategy.fixed(
     "FEEDS_PARTITION_PRUNING",
     "its build side prunes partitions and is kept as Spark plans it",
@@ -142,6 +147,16 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
     "More shuffle partitions make each table smaller, more memory per core makes the share larger.",
     by(SHUFFLED_HASH_MEMORY_FRACTION)
+  )
+  val mayBeTooBig: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_MAY_BE_TOO_BIG",
+    "the build side takes {bytes:size} if its values are spread unevenly, the driver has room for {limit:size}",
+    "Ranges and numbers of values say how many rows to expect of a filter, not how many there are at most. Files that are sorted by the column, or more memory of the driver, help."
+  )
+  val timeOut: Reason = alternative.fixed(
+    "BROADCAST_MAY_TIME_OUT",
+    "without adaptive execution Spark gives up a broadcast after `spark.sql.broadcastTimeout`, and this build side reads much",
+    "Adaptive execution has no such limit."
   )
   val tooManyRows: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_TOO_MANY_ROWS",

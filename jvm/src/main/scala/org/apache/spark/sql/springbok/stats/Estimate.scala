@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.stats
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
-import org.apache.spark.sql.types.Decimal
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, UnsafeRow}
+import org.apache.spark.sql.types._
 
 /** Where a number comes from, best first. */
 sealed abstract class Source(val name: String)
@@ -20,9 +20,21 @@ object Source {
  * @param bound
  *   rows that are not exceeded unless the statistics are wrong: conjuncts whose selectivity is only guessed do not
  *   reduce it. What may be held in memory is decided by it.
+ * @param most
+ *   rows of which there are no more however the values are spread over a column's range: one date of 1970 makes the last
+ *   month look like nothing, and may be all there is
  */
-final case class Rows(value: Double, bound: Double, source: Source) {
-  def scale(by: Double): Rows = copy(value = value * by, bound = bound * by, source = Source.Estimated)
+final case class Rows(value: Double, bound: Double, source: Source, most: Double) {
+  def scale(by: Double): Rows =
+    Rows(value * by, bound * by, Source.Estimated, most * by)
+
+  /** At most `n` of them. */
+  def atMost(n: Double): Rows =
+    Rows(math.min(n, value), math.min(n, bound), Source.Estimated, math.min(n, most))
+}
+
+object Rows {
+  def apply(value: Double, bound: Double, source: Source): Rows = Rows(value, bound, source, bound)
 }
 
 /**
@@ -48,6 +60,8 @@ final case class Rows(value: Double, bound: Double, source: Source) {
  *   whether that is beyond doubt: what a foreign key in a table of any size does not look like by chance
  * @param values
  *   the distinct values themselves, where they are few
+ * @param within
+ *   part of the table's rows that may have a value from the first number to the second, however values are spread
  */
 final case class ColumnStats(
     ndv: Option[Double],
@@ -60,10 +74,14 @@ final case class ColumnStats(
     nulls: Option[Double] = None,
     unique: Boolean = false,
     proven: Boolean = false,
-    values: LazyValues = LazyValues.unknown
+    values: LazyValues = LazyValues.unknown,
+    within: (Double, Double) => Double = ColumnStats.anywhere
 )
 
 object ColumnStats {
+
+  /** Nothing is known of where values are. */
+  val anywhere: (Double, Double) => Double = (_, _) => 1.0
 
   /**
    * A column of a union's output, from its children's: their values are the same ones, as key columns of one domain are
@@ -117,6 +135,9 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** Bytes in memory that are not exceeded unless the statistics are wrong. */
   def boundBytes: Option[Double] = rows.map(_.bound * rowBytes)
 
+  /** Bytes in memory that are not exceeded however values are spread. */
+  def mostBytes: Option[Double] = rows.map(_.most * rowBytes)
+
   def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
 
   /** Groups of a column; of one whose values are all known one for each, and one for null. */
@@ -135,15 +156,26 @@ object Estimate {
 
   /**
    * Bytes of a row of these columns as an `UnsafeRow`: null bits, 8 a field, variable parts rounded up to words. A
-   * variable part is never taken for shorter than the type's default: dictionaries make long values look short.
+   * variable part is never taken for shorter than the type's default: dictionaries make long values look short. Of arrays,
+   * maps and structs that default is one element.
    */
   def rowBytes(output: Seq[Attribute], columns: AttributeMap[ColumnStats] = AttributeMap.empty): Double = {
     val bits = math.ceil(output.size / 64.0) * 8
     bits + output.map { a =>
       val default = a.dataType.defaultSize.toDouble
-      val size = math.max(default, columns.get(a).flatMap(_.bytes).getOrElse(0.0))
-      if (default <= 8) 8.0 else 8.0 + math.ceil(size / 8.0) * 8
+      val known = columns.get(a).flatMap(_.bytes)
+      val size = math.max(default, known.getOrElse(if (nested(a.dataType)) nestedBytes else 0.0))
+      if (UnsafeRow.isFixedLength(a.dataType)) 8.0 else 8.0 + math.ceil(size / 8.0) * 8
     }.sum
+  }
+
+  /** Bytes that a nested value is taken for of which nothing is known. */
+  private val nestedBytes = 1024.0
+
+  private def nested(t: DataType): Boolean = t match {
+    case _: ArrayType | _: MapType | _: VariantType => true
+    case s: StructType => s.exists(f => nested(f.dataType))
+    case _ => false
   }
 
   def unknown(output: Seq[Attribute]): Estimate = Estimate(None, rowBytes(output), AttributeMap.empty)

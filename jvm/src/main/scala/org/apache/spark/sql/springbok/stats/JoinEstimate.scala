@@ -30,17 +30,35 @@ private[springbok] object JoinEstimate {
       val matched = lr.value * rr.value / math.max(1.0, domain)
       val once = if (runtime && settled(j)) (left.proven, right.proven) else (left.believed, right.believed)
       val bound = math.max(matched, most(lr.bound, rr.bound, once))
+      val surely = math.max(matched, most(lr.most, rr.most, once))
       val kept = math.min(1.0, rr.value / math.max(1.0, domain))
       j.joinType match {
-        case LeftSemi => Rows(lr.value * kept, lr.bound, Source.Estimated)
-        case LeftAnti => Rows(lr.value * math.max(Selectivity.default, 1 - kept), lr.bound, Source.Estimated)
+        case LeftSemi => lr.copy(value = lr.value * kept, source = Source.Estimated)
+        case LeftAnti =>
+          lr.copy(value = lr.value * math.max(Selectivity.default, 1 - kept), source = Source.Estimated)
         case _: ExistenceJoin => lr
         case LeftOuter | LeftSingle =>
-          Rows(math.max(lr.value, matched), math.max(lr.bound, bound), Source.Estimated)
-        case RightOuter => Rows(math.max(rr.value, matched), math.max(rr.bound, bound), Source.Estimated)
+          Rows(
+            math.max(lr.value, matched),
+            math.max(lr.bound, bound),
+            Source.Estimated,
+            math.max(lr.most, surely)
+          )
+        case RightOuter =>
+          Rows(
+            math.max(rr.value, matched),
+            math.max(rr.bound, bound),
+            Source.Estimated,
+            math.max(rr.most, surely)
+          )
         case FullOuter =>
-          Rows(math.max(matched, lr.value + rr.value), math.max(bound, lr.bound + rr.bound), Source.Estimated)
-        case _ => Rows(matched, bound, Source.Estimated)
+          Rows(
+            math.max(matched, lr.value + rr.value),
+            math.max(bound, lr.bound + rr.bound),
+            Source.Estimated,
+            math.max(surely, lr.most + rr.most)
+          )
+        case _ => Rows(matched, bound, Source.Estimated, surely)
       }
     }
     Estimate(rows, width, columns).narrowed

@@ -79,7 +79,19 @@ object ParquetFooters {
       )
     }
 
-    /** Average stored bytes of a value of variable length, before compression. */
+    /**
+     * Part of the rows in row groups that may have a value of the column within a range: a bound that holds however its
+     * values are spread. 1 unless all files were read.
+     */
+    def within(column: String, low: Double, high: Double): Double =
+      if (!exact || rows <= 0) 1.0
+      else
+        groups
+          .filter(g => !g.allNull(column) && g.ranges.get(column).forall(r => r.min <= high && r.max >= low))
+          .map(_.rows.toDouble)
+          .sum / rows
+
+    /** Average bytes of a value of variable length, before compression. */
     def valueBytes(column: String): Option[Double] = once("bytes", column) {
       val rows = groups.map(_.rows).sum
       val sizes = groups.flatMap(_.sizes.get(column))
@@ -117,9 +129,9 @@ object ParquetFooters {
     val ranges = block.getColumns.asScala.iterator
       .filter(c => c.getPath.size() == 1)
       .flatMap(c => range(c).map(c.getPath.toDotString -> _))
-    val sizes = block.getColumns.asScala.iterator
-      .filter(c => c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY)
-      .map(c => c.getPath.toDotString -> c.getTotalUncompressedSize)
+    val sizes = block.getColumns.asScala.toSeq
+      .filter(c => c.getPath.size() > 1 || binary(c))
+      .groupMapReduce(_.getPath.toArray.head)(valueBytes)(_ + _)
     val nulls = block.getColumns.asScala.iterator
       .filter(c => c.getPath.size() == 1 && c.getStatistics != null && c.getStatistics.isNumNullsSet)
       .map(c => c.getPath.toDotString -> c.getStatistics.getNumNulls)
@@ -129,7 +141,20 @@ object ParquetFooters {
         case _ => None
       }
     }
-    RowGroup(block.getRowCount, ranges.toMap, sizes.toMap, nulls.toMap, precisions.toMap)
+    RowGroup(block.getRowCount, ranges.toMap, sizes, nulls.toMap, precisions.toMap)
+  }
+
+  private def binary(c: ColumnChunkMetaData): Boolean =
+    c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY
+
+  /**
+   * Bytes of a chunk's values in memory: what they take without a dictionary where the writer has counted it, else what is
+   * stored; an element of an array, and where it is, takes a word.
+   */
+  private def valueBytes(c: ColumnChunkMetaData): Long = {
+    val words = if (c.getPath.size() > 1) c.getValueCount * 8 else 0L
+    val counted = Option(c.getSizeStatistics).filter(_.isValid).map(_.getUnencodedByteArrayDataBytes)
+    words + (if (binary(c)) math.max(c.getTotalUncompressedSize, counted.fold(0L)(_.orElse(0L))) else 0L)
   }
 
   private def range(chunk: ColumnChunkMetaData): Option[Range] = {

@@ -72,8 +72,15 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     case Filter(condition, child) =>
       val c = apply(child)
       val part = Selectivity.of(splitConjunctivePredicates(condition), c.columns)
-      c.withRows(c.rows.map(r => Rows(r.value * part.expected, r.bound * part.bound, Source.Estimated)))
-    case Project(list, child) => project(list, apply(child), plan.output)
+      def left(r: Rows) =
+        Rows(
+          r.value * part.expected,
+          r.bound * part.bound,
+          Source.Estimated,
+          math.max(r.bound * part.bound, r.most * part.most)
+        )
+      c.withRows(c.rows.map(left))
+    case p: Project => measured(p, project(p.projectList, apply(p.child), p.output))
     case Aggregate(grouping, list, child, _) => aggregate(grouping, list, apply(child), plan.output)
     case j: Join =>
       val e = JoinEstimate(j, apply(j.left), apply(j.right), runtime)
@@ -203,6 +210,14 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     Estimate(child.rows, Estimate.rowBytes(output, known), known)
   }
 
+  /** What rows below were measured to have beyond their columns' statistics is in the values of variable length. */
+  private def measured(p: Project, e: Estimate): Estimate = {
+    val c = apply(p.child)
+    val more = c.rowBytes - Estimate.rowBytes(p.child.output, c.columns)
+    if (more <= 0 || p.output.forall(a => UnsafeRow.isFixedLength(a.dataType))) e
+    else e.copy(rowBytes = e.rowBytes + more)
+  }
+
   private def aggregate(
       grouping: Seq[Expression],
       list: Seq[NamedExpression],
@@ -227,11 +242,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
       else
         child.rows.map { r =>
           // Of unknown grouping keys nothing is known but that they are no more than the rows.
-          Rows(
-            groups.fold(r.value / 2)(math.min(_, r.value)),
-            groups.fold(r.bound)(math.min(_, r.bound)),
-            Source.Estimated
-          )
+          groups.fold(r.copy(value = r.value / 2, source = Source.Estimated))(r.atMost)
         }
     Estimate(rows, Estimate.rowBytes(output, columns), columns).narrowed
   }
@@ -240,7 +251,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     val children = u.children.map(apply)
     val rows = Option.when(children.forall(_.rows.isDefined)) {
       val rs = children.flatMap(_.rows)
-      Rows(rs.map(_.value).sum, rs.map(_.bound).sum, Source.Estimated)
+      Rows(rs.map(_.value).sum, rs.map(_.bound).sum, Source.Estimated, rs.map(_.most).sum)
     }
     val columns = u.output.zipWithIndex.flatMap { case (a, i) =>
       val each = u.children.zip(children).map { case (c, e) => e.columns.get(c.output(i)) }
@@ -250,9 +261,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   }
 
   private def limit(n: Double, child: Estimate): Estimate = child.withRows(
-    child.rows
-      .map(r => Rows(math.min(n, r.value), math.min(n, r.bound), Source.Estimated))
-      .orElse(Some(Rows(n, n, Source.Estimated)))
+    child.rows.map(_.atMost(n)).orElse(Some(Rows(n, n, Source.Estimated)))
   )
 }
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogStatisti
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
 import org.apache.spark.sql.catalyst.plans.logical.{ColumnStat, Statistics}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types._
 
@@ -85,7 +86,11 @@ final private[stats] class RelationStats {
           .orElse(footer.flatMap(_.nullFraction(a.name))),
         column.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name))),
         exact = n.source == Source.Footer && footer.exists(_.exact)
-      ).copy(values = values(dictionaries, a))
+      ).copy(
+        values = values(dictionaries, a),
+        within =
+          footer.filter(_ => partitions.isEmpty).fold(ColumnStats.anywhere)(f => f.within(a.name, _, _))
+      )
     }
     estimate(r.output, rows, columns)
   }
@@ -112,7 +117,12 @@ final private[stats] class RelationStats {
         column.avgLen.map(_.toDouble)
       )
     }
-    estimate(output, rows, columns)
+    val e = estimate(output, rows, columns)
+    // A cached table's, or a source's, own bytes say what the types do not.
+    val counted = rows.filter(_ => s.sizeInBytes < SQLConf.get.defaultSizeInBytes)
+    counted
+      .filter(_.value > 0)
+      .fold(e)(n => e.copy(rowBytes = math.max(e.rowBytes, s.sizeInBytes.toDouble / n.value)))
   }
 
   private def estimate(

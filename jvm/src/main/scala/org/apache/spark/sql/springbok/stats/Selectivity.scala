@@ -9,8 +9,11 @@ object Selectivity extends PredicateHelper {
   /** Impala's selectivity of a conjunct of which nothing is known (`Expr.DEFAULT_SELECTIVITY`). */
   val default = 0.1
 
-  /** Selectivity of a predicate: expected, and one that is not exceeded as far as is known. */
-  final case class Part(expected: Double, bound: Double)
+  /**
+   * Selectivity of a predicate: expected, one that is not exceeded as far as is known, and one that is not however values
+   * are spread over their range.
+   */
+  final case class Part(expected: Double, bound: Double, most: Double = 1.0)
 
   /** Selectivity of a conjunction; its bound takes conjuncts of which nothing is known as 1. */
   def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Part = {
@@ -30,14 +33,18 @@ object Selectivity extends PredicateHelper {
   }
 
   private def combined(parts: Seq[Part]): Part =
-    Part(combine(parts.map(_.expected)), combine(parts.map(_.bound)))
+    Part(
+      combine(parts.map(_.expected)),
+      combine(parts.map(_.bound)),
+      parts.map(_.most).minOption.getOrElse(1.0)
+    )
 
   /** Of each column's comparisons, of each column's values, and of each other conjunct; None where nothing is known. */
   private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Part]] = {
     val (ranges, rest) =
       all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.min.isDefined)))
     val compared = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq.map { rs =>
-      Some(exactly(interval(rs, columns(rs.head.column))))
+      Some(interval(rs, columns(rs.head.column)))
     }
     // What is said of one column's values is tried as a whole, with what it says of nulls.
     val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
@@ -55,7 +62,7 @@ object Selectivity extends PredicateHelper {
     case _ => None
   }
 
-  private def exactly(s: Double): Part = Part(s, s)
+  private def exactly(s: Double): Part = Part(s, s, s)
 
   /** Impala's `PlanNode.computeCombinedSelectivity`: ascending, the i-th counts with its i-th root. */
   def combine(selectivities: Seq[Double]): Double =
@@ -75,13 +82,15 @@ object Selectivity extends PredicateHelper {
     case _ => None
   }
 
-  private def interval(parts: Seq[Comparison], column: ColumnStats): Double = {
+  private def interval(parts: Seq[Comparison], column: ColumnStats): Part = {
     val (min, max) = (column.min.get, column.max.get)
     val low = (parts.flatMap(_.low) :+ min).max
     val high = (parts.flatMap(_.high) :+ max).min
-    if (high < low) floor(column)
-    else if (max == min) 1.0
-    else math.max(floor(column), (high - low) / (max - min))
+    val s =
+      if (high < low) floor(column)
+      else if (max == min) 1.0
+      else math.max(floor(column), (high - low) / (max - min))
+    Part(s, s, if (high < low) s else column.within(low, high))
   }
 
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
@@ -91,21 +100,35 @@ object Selectivity extends PredicateHelper {
 
   /** By ranges and numbers of values. */
   private def byNumbers(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
-    def equal(a: Attribute): Option[Double] =
-      columns.get(a).filter(_.tight).flatMap(_.ndv).map(n => 1.0 / math.max(1.0, n))
-    val found = e match {
-      case IsNotNull(a: Attribute) => Some(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _))
-      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(math.max(_, 1e-6))
-      case IsNotNull(_) | Literal(true, _) => Some(1.0)
-      case Literal(_, BooleanType) => Some(0.0)
+    def equal(a: Attribute, values: Seq[Any]): Option[Part] = for {
+      c <- columns.get(a).filter(_.tight)
+      one <- c.ndv.map(n => 1.0 / math.max(1.0, n))
+    } yield {
+      val s = math.min(1.0, one * values.size)
+      // A key that is surely unique is found once; of others a row group may have as many as it has rows.
+      val most =
+        if (c.proven) s
+        else values.map(v => Estimate.number(v).fold(1.0)(n => c.within(n, n))).sum
+      Part(s, s, math.min(1.0, most))
+    }
+    e match {
+      case IsNotNull(a: Attribute) => Some(exactly(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
+      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => exactly(math.max(n, 1e-6)))
+      case IsNotNull(_) | Literal(true, _) => Some(exactly(1.0))
+      case Literal(_, BooleanType) => Some(exactly(0.0))
       // One value, be it one that a subquery finds.
-      case EqualTo(a: Attribute, v) if v.references.isEmpty => equal(a)
-      case EqualTo(v, a: Attribute) if v.references.isEmpty => equal(a)
-      case In(a: Attribute, list) => equal(a).map(s => math.min(1.0, s * list.size))
-      case InSet(a: Attribute, set) => equal(a).map(s => math.min(1.0, s * set.size))
+      case EqualTo(a: Attribute, v) if v.references.isEmpty => equal(a, Seq(literal(v)))
+      case EqualTo(v, a: Attribute) if v.references.isEmpty => equal(a, Seq(literal(v)))
+      case In(a: Attribute, list) => equal(a, list.map(literal))
+      case InSet(a: Attribute, set) => equal(a, set.toSeq)
       case _ => None
     }
-    found.map(exactly)
+  }
+
+  /** The value of a literal; null of what is known only when it is computed, and is no number. */
+  private def literal(e: Expression): Any = e match {
+    case Literal(v, _) => v
+    case _ => null
   }
 
   /** By the values of the one column that it is about. */
@@ -119,7 +142,11 @@ object Selectivity extends PredicateHelper {
   private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
     case Or(l, r) =>
       for (x <- single(l, columns); y <- single(r, columns))
-        yield Part(x.expected + y.expected - x.expected * y.expected, math.min(1.0, x.bound + y.bound))
+        yield Part(
+          x.expected + y.expected - x.expected * y.expected,
+          math.min(1.0, x.bound + y.bound),
+          math.min(1.0, x.most + y.most)
+        )
     case _: And => together(e, columns)
     case Not(c) =>
       // The least that the negated one may be is not known, unless it is all that is expected.
