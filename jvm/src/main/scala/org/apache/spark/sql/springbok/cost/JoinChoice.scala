@@ -50,6 +50,8 @@ final case class JoinInput(
  *   largest hash table of one partition, bytes
  * @param advisoryBytes
  *   adaptive execution's advisory partition size, compressed bytes
+ * @param held
+ *   bytes in memory of the query's other broadcasts
  * @param sparkBroadcastBytes
  *   bytes that Spark itself refuses to collect or broadcast
  * @param sparkBroadcastRows
@@ -60,6 +62,7 @@ final case class JoinLimits(
     broadcastFraction: Double,
     hashBytes: Double,
     advisoryBytes: Long,
+    held: Double = 0,
     sparkBroadcastBytes: Long = JoinLimits.maxBroadcastBytes,
     sparkBroadcastRows: Double = JoinLimits.maxBroadcastRows
 )
@@ -221,7 +224,10 @@ object JoinChoice {
     val held = in.cluster.broadcastLimit(in.limits.broadcastBytes, in.limits.broadcastFraction)
     val limit = math.min(held, in.limits.sparkBroadcastBytes.toDouble)
     val most =
-      math.min(in.cluster.smallerHeap * surely / hashTableOverhead, in.limits.sparkBroadcastBytes.toDouble)
+      math.min(
+        in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held,
+        in.limits.sparkBroadcastBytes.toDouble
+      )
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
@@ -234,7 +240,7 @@ object JoinChoice {
     }
   }
 
-  /** Part of either heap that a broadcast may take if its rows are as many as can be. */
+  /** Part of either heap that a query's broadcasts may take if the rows of this one are as many as can be. */
   private val surely = 0.5
 
   private def overHashLimit(side: Side, probe: Side, in: JoinInput): Option[Reason] =

@@ -41,9 +41,12 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
         conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
       conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES),
-      math.min(result, conf.maxBroadcastTableSizeInBytes)
+      sparkBroadcastBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
     )
   }
+
+  /** Bytes of the rows of the broadcasts that were chosen so far. */
+  private var held = 0.0
   private lazy val pruningKeys: Seq[Expression] =
     plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
   NeededOrder.mark(plan)
@@ -64,6 +67,10 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   }
 
   private def hinted(j: Join, record: JoinRecord, chosen: Strategy): Join = {
+    for (d <- record.latest; in <- d.input; Strategy.Broadcast(side) <- Some(d.choice.chosen)) {
+      val build = JoinChoice.build(in, side)
+      held += build.boundBytes.getOrElse(0.0) / build.sharedBy
+    }
     def on(side: BuildSide, s: JoinStrategyHint): JoinHint =
       if (side == BuildLeft) JoinHint(Some(HintInfo(Some(s))), None)
       else JoinHint(None, Some(HintInfo(Some(s))))
@@ -162,7 +169,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       preservesRight = j.joinType == RightOuter || j.joinType == FullOuter,
       mergeable = mergeable(j.joinType, lk),
       cluster = cluster,
-      limits = limits,
+      limits = limits.copy(held = held),
       defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
       cartesian = j.joinType.isInstanceOf[InnerLike],
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0
@@ -181,7 +188,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     preservesRight = false,
     mergeable = false,
     cluster = cluster,
-    limits = limits,
+    limits = limits.copy(held = held),
     defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
     equi = false,
     cartesian = j.joinType.isInstanceOf[InnerLike]

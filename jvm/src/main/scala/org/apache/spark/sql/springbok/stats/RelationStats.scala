@@ -7,7 +7,7 @@ import scala.util.Try
 import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogStatistics}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
 import org.apache.spark.sql.catalyst.plans.logical.{ColumnStat, Statistics}
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types._
@@ -48,22 +48,30 @@ final private[stats] class RelationStats {
           Option.when(more > math.max(1, less) * margin)(
             f"they count $analyzed%.0f rows, the files' footers ${t.rows}%.0f"
           )
-        case None if analyzed == 0 && fs.location.sizeInBytes > 0 =>
-          Some("they count no rows, and its files are not empty")
         case None =>
-          val (counted, now) = (catalog.sizeInBytes.toDouble, fs.location.sizeInBytes.toDouble)
-          Option.when(math.max(counted, now) > 2 * math.max(1.0, math.min(counted, now)))(
-            s"they are of ${Reason.bytes(counted)} of files, of which there are ${Reason.bytes(now)} now"
-          )
+          val counted = catalog.sizeInBytes.toDouble
+          present(fs).flatMap { now =>
+            if (analyzed == 0 && now > 0) Some("they count no rows, and its files are not empty")
+            else
+              Option.when(math.max(counted, now) > 2 * math.max(1.0, math.min(counted, now)))(
+                s"they are of ${Reason.bytes(counted)} of files, of which there are ${Reason.bytes(now)} now"
+              )
+          }
       }
     }
+
+  /** Bytes of the files that there are now; None where an index that was not listed repeats what the catalog says. */
+  private def present(fs: HadoopFsRelation): Option[Double] = fs.location match {
+    case c: CatalogFileIndex => TableFiles.of(c).map(_.bytes.toDouble)
+    case index => Some(index.sizeInBytes.toDouble)
+  }
 
   def relation(r: LogicalRelation, fs: HadoopFsRelation): Estimate = {
     val catalog = r.catalogTable.flatMap(_.stats).filter(contradicted(fs, _).isEmpty)
     val footer = footers(fs)
     val analyzed = catalog.flatMap(_.rowCount).map(_.toDouble)
     val rows = analyzed
-      .map(n => Rows(n, n, Source.Analyzed))
+      .map(n => Rows(n, n, Source.Analyzed, most = if (present(fs).isDefined) n else Long.MaxValue.toDouble))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
     lazy val made = PartitionListing.columns(fs)
     val dictionaries = new ParquetDictionaries(fs)

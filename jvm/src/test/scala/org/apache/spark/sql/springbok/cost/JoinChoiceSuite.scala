@@ -253,6 +253,28 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(ruledOut(many).map(_.code).contains("BUILD_SIDE_TOO_MANY_ROWS"))
   }
 
+  test("a query's broadcasts share the room that there is, and what may come at most must fit") {
+    val small = cluster.copy(executorHeap = 2L << 30)
+    def why(bound: Double, most: Double, held: Double): Option[String] = {
+      val s = side(10 * mb).copy(boundBytes = Some(bound * mb), mostBytes = Some(most * mb))
+      val in = input(side(10000 * mb), s)
+      JoinChoice(in.copy(cluster = small, limits = in.limits.copy(held = held * mb))).alternatives
+        .find(_.strategy == Strategy.Broadcast(BuildRight))
+        .flatMap(_.ruledOut)
+        .map(_.code)
+    }
+    assert(why(20, 400, 0).isEmpty)
+    assert(why(20, 600, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
+    assert(why(20, 400, 200).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
+    assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG"))
+  }
+
+  test("buckets may be of unequal size, and nobody counts them") {
+    val bucketed = side(1000 * mb, partitioned = true).copy(partitions = Some(100))
+    assert(JoinCost.hashTableBytes(bucketed, side(10 * mb), 200, 1L << 20).exists(_ > 79 * mb))
+    assert(JoinCost.hashTableBytes(side(1000 * mb), side(10 * mb), 100, 1L << 20).exists(_ < 21 * mb))
+  }
+
   test("tiny inputs are not shuffled") {
     for (bytes <- Seq(10.0, 1e4, 1e6)) {
       val c = JoinChoice(input(side(bytes), side(bytes)))
