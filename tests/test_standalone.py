@@ -26,7 +26,7 @@ def master(tmp_path: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     url = f"spark://127.0.0.1:{port}"
     ends = ["--host", "127.0.0.1", "--webui-port", "0"]
-    worker = ["worker.Worker", *ends, "--cores", "1", "--memory", "1g", "--work-dir", str(tmp_path / "work"), url]
+    worker = ["worker.Worker", *ends, "--cores", "3", "--memory", "1g", "--work-dir", str(tmp_path / "work"), url]
     with ExitStack() as running:
         for role in (["master.Master", *ends, "--port", str(port)], worker, worker):
             command = [
@@ -48,7 +48,7 @@ def master(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def test_executors_come_and_go_and_answers_stay(master: str, tmp_path: Path) -> None:
+def test_executors_come_and_go_have_their_workers_cores_and_answers_stay(master: str, tmp_path: Path) -> None:
     script = [sys.executable, "-m", "cluster.standalone", str(tmp_path), master]
     env = os.environ | {"PYTHONPATH": str(HERE)}
     done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
@@ -58,4 +58,6 @@ def test_executors_come_and_go_and_answers_stay(master: str, tmp_path: Path) -> 
         assert outcome["right"] and not outcome["failures"], outcome
         assert outcome["idle"] == 0 and outcome["at work"] > 0, outcome
         assert 1 <= outcome["planned for"] <= 2, outcome
+        # Nothing says how many cores an executor has: those of its worker.
+        assert outcome["cores"] == 3, outcome
         assert "used" in outcome["filters"], outcome

@@ -27,7 +27,6 @@ def session() -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.executor.memory", "512m")
-        .config("spark.executor.cores", "1")
         .config("spark.executor.extraJavaOptions", "-Dspringbok.testing=true")
         .config("spark.dynamicAllocation.enabled", "true")
         .config("spark.dynamicAllocation.shuffleTracking.enabled", "true")
@@ -71,6 +70,7 @@ def main() -> None:
             "idle": idle,
             "at work": executors(spark),
             "planned for": report.resources.executors,
+            "cores": report.resources.cores_per_executor,
             "filters": [f.status for f in report.filters],
             "failures": [str(f) for f in report.failures],
         }
