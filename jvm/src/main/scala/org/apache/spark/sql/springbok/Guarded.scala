@@ -9,7 +9,10 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.report.QueryRecord
 
-/** The edge of every rule: what goes wrong inside is logged once, recorded, and the original plan goes on. */
+/**
+ * The edge of every rule: what goes wrong inside is logged once, recorded, and the original plan goes on. A
+ * cancelled query does not: its thread is to stop.
+ */
 object Guarded extends Logging {
 
   /** Thrown on purpose, by the setting that makes a rule fail. */
@@ -50,6 +53,7 @@ object Guarded extends Logging {
       if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
       body
     } catch {
+      case e @ Interrupted() => throw e
       // A LinkageError is what a Spark of another version shows itself as; a deep plan may overflow the stack.
       case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
           if !strict || e.isInstanceOf[Injected] =>

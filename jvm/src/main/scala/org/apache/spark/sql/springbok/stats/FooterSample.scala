@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.{Interrupted, SpringbokConf}
 import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
 
 /**
@@ -111,6 +111,7 @@ private[stats] object FooterSample extends Logging {
           cache.put(key, footer)
           Some(footer)
         } catch {
+          case e @ Interrupted() => throw e
           case NonFatal(e) =>
             logDebug(s"The footer of ${file.path} cannot be read and is left out of the statistics.", e)
             unreadable.put(key, System.nanoTime()): Unit

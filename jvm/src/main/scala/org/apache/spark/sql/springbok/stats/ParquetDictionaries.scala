@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.{Interrupted, SpringbokConf}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -86,6 +86,7 @@ private[stats] object ParquetDictionaries extends Logging {
         cache.put(key, found)
         found
       } catch {
+        case e @ Interrupted() => throw e
         case NonFatal(e) =>
           logDebug(s"The dictionary of $column in ${file.path} cannot be read.", e)
           None

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.{Interrupted, SpringbokConf}
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -62,6 +62,7 @@ private[springbok] object PartitionListing extends Logging {
         catalog.listPartitionNames(c.table.identifier).size <= most
       Option.when(few)(c.filterPartitions(Nil))
     } catch {
+      case e @ Interrupted() => throw e
       case NonFatal(e) =>
         logDebug(s"The partitions of ${c.table.identifier} cannot be listed: no statistics of it.", e)
         None

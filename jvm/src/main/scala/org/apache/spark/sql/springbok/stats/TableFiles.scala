@@ -8,6 +8,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileIndex, PartitioningAwareFileIndex}
+import org.apache.spark.sql.springbok.Interrupted
 
 /**
  * A file of a table.
@@ -84,6 +85,7 @@ private[stats] object TableFiles extends Logging {
       val file = (i: Int) => TableFile(new Path(names(i)), None, 0)
       Some(new TableFiles(names.length, index.sizeInBytes, 0, listed = false, file))
     } catch {
+      case e @ Interrupted() => throw e
       case NonFatal(e) =>
         logDebug(s"${index.getClass.getName} names no files: no statistics of its table.", e)
         None

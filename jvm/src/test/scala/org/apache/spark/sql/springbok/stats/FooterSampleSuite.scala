@@ -1,0 +1,101 @@
+package org.apache.spark.sql.springbok.stats
+
+import java.io.{InterruptedIOException, IOException}
+import java.net.SocketTimeoutException
+import java.nio.channels.ClosedByInterruptException
+
+import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.springbok.{Guarded, Interrupted, SpringbokConf, SpringbokTest}
+
+/** How files are read for statistics: how often, how many at once, and what is kept of what went wrong. */
+class FooterSampleSuite extends SpringbokTest {
+  override protected def sessionConf: Map[String, String] =
+    super.sessionConf ++ Map(
+      "spark.hadoop.fs.distant.impl" -> classOf[DistantFileSystem].getName,
+      SpringbokConf.FOOTERS_MAX_MS.key -> "60000"
+    )
+
+  override protected def afterEach(): Unit = {
+    Thread.interrupted(): Unit
+    DistantFileSystem.opening = _ => ()
+    super.afterEach()
+  }
+
+  /** A table of a store that is not the machine's own; no footer of it has been read yet. */
+  private def distant(name: String, files: Int, columns: String = "id"): Unit = {
+    val path = folder.resolve(name)
+    spark.range(1000).selectExpr(columns).repartition(files).write.parquet(path.toString)
+    val schema = spark.read.parquet(path.toString).schema
+    spark.read.schema(schema).parquet(s"distant:$path").createOrReplaceTempView(name)
+  }
+
+  private def rows(sql: String): Option[Double] =
+    new PlanStats()(execution(spark.sql(sql)).analyzed).rows.map(_.value)
+
+  private def relation(name: String): HadoopFsRelation =
+    execution(spark.table(name)).analyzed.collectFirst {
+      case LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => fs
+    }.get
+
+  test("a cancelled query's footers counted as unreadable, and its planning went on") {
+    distant("cancelled", 3)
+    DistantFileSystem.opening = _ => {
+      Thread.currentThread().interrupt()
+      throw new ClosedByInterruptException
+    }
+    def planned = Guarded[Option[Double]]("Rule", None, None)(rows("SELECT * FROM cancelled"))
+    intercept[IOException](planned)
+    assert(Thread.interrupted())
+    // The store has taken the thread's flag away.
+    DistantFileSystem.opening = _ => throw new InterruptedIOException("getFileStatus")
+    intercept[IOException](planned)
+    assert(Thread.interrupted())
+    DistantFileSystem.opening = _ => ()
+    assert(planned.contains(1000.0))
+  }
+
+  test("a footer that takes too long is unreadable: no interrupt") {
+    distant("timeout", 2)
+    DistantFileSystem.opening = _ => throw new SocketTimeoutException
+    assert(Footers.sample(relation("timeout")).exists(t => t.unreadable == 2 && t.filesRead == 0))
+    assert(!Thread.interrupted())
+  }
+
+  test("an interrupt behind other exceptions: rules go no further than the thread is to") {
+    def found(e: Throwable) = {
+      val matches = e match {
+        case Interrupted() => true
+        case _ => false
+      }
+      assert(Thread.interrupted() == matches)
+      matches
+    }
+    assert(found(new RuntimeException(new IOException(new InterruptedException))))
+    assert(!found(new SocketTimeoutException) && !found(new InterruptedIOException("timeout")))
+    assert(!found(new RuntimeException(new IOException)))
+    Thread.currentThread().interrupt()
+    assert(found(new IOException))
+    val injected = SpringbokConf.FAIL_IN.key -> "Rule"
+    conf(injected)(assert(Guarded("Rule", "plan", None)("other") == "plan"))
+    Thread.currentThread().interrupt()
+    conf(injected)(intercept[Guarded.Injected](Guarded("Rule", "plan", None)("other")))
+    assert(Thread.interrupted())
+  }
+}
+
+/** The machine's files as if they were elsewhere. */
+class DistantFileSystem extends RawLocalFileSystem {
+  override def getUri: java.net.URI = java.net.URI.create("distant:///")
+  override def getScheme: String = "distant"
+  override def open(path: Path, bufferSize: Int): FSDataInputStream = {
+    DistantFileSystem.opening(path)
+    super.open(path, bufferSize)
+  }
+}
+
+object DistantFileSystem {
+
+  /** What happens before a file is opened. */
+  @volatile var opening: Path => Unit = _ => ()
+}
