@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.util.{Collections, Map => JMap, WeakHashMap}
-
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
@@ -39,8 +37,7 @@ private[stats] object FooterSample extends Logging {
   }
 
   /** Tables by their index, for as long as a query or a view holds it. */
-  private val tables: JMap[FileIndex, (Listing, Table)] =
-    Collections.synchronizedMap(new WeakHashMap[FileIndex, (Listing, Table)]())
+  private val tables = new ByIdentity[FileIndex, (Listing, Table)]
 
   /**
    * The table, with no row groups if nothing could be read; None if its files are not of the format.
@@ -58,17 +55,13 @@ private[stats] object FooterSample extends Logging {
       else None
     files.filter(_.size > 0).map { files =>
       val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
-      def make() = sample(files, relation, conf, read)
-      // An index of a table format is made anew for each query, and compares all its files.
-      if (!files.listed) make()
-      else
-        Option(tables.get(relation.location)).filter(_._1 == listing).map(_._2).getOrElse {
-          val table = make()
-          // One that ran out of time goes on with the files that are left when it is asked again.
-          if (table.filesRead == math.min(files.size, listing.limit))
-            tables.put(relation.location, listing -> table): Unit
-          table
-        }
+      tables.get(relation.location).filter(_._1 == listing).map(_._2).getOrElse {
+        val table = sample(files, relation, conf, read)
+        // One that ran out of time goes on with the files that are left when it is asked again.
+        if (table.filesRead == math.min(files.size, listing.limit))
+          tables.put(relation.location, listing -> table)
+        table
+      }
     }
   }
 

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.lang.ref.{SoftReference, WeakReference}
-import java.util.{Collections, Map => JMap, WeakHashMap}
+import java.lang.ref.SoftReference
 
 import scala.util.control.NonFatal
 
@@ -21,56 +20,51 @@ import org.apache.spark.sql.types.StructType
 private[springbok] object PartitionListing extends Logging {
 
   /** A listing, which may be large and leads to its session: it goes when memory is short. */
-  final private case class Listed(
-      of: WeakReference[FileIndex],
-      at: Long,
-      listing: Option[SoftReference[PartitioningAwareFileIndex]]
-  ) {
-    // Indexes of a table before and after a change are equal.
-    def files(index: FileIndex): Option[Option[PartitioningAwareFileIndex]] = {
+  final private case class Listed(until: Long, listing: Option[SoftReference[PartitioningAwareFileIndex]]) {
+    def files: Option[Option[PartitioningAwareFileIndex]] = {
       val found = listing.map(_.get())
-      val valid = (of.get() eq index) && System.nanoTime() - at < validNs
-      Option.when(valid && !found.contains(null))(found)
+      Option.when(System.nanoTime() - until < 0 && !found.contains(null))(found)
     }
   }
 
   /** Listings by the table's index, which the session keeps until the table is changed or refreshed. */
-  private val listed: JMap[FileIndex, Listed] =
-    Collections.synchronizedMap(new WeakHashMap[FileIndex, Listed]())
+  private val listed = new ByIdentity[FileIndex, Listed]
 
   /** How long what others add to a table may stay unseen. */
   private val validNs = 600L * 1000000000
+
+  /** How long a catalog that fails is not asked again: by then a query's rules have asked. */
+  private val failedNs = 3L * 1000000000
 
   /** The listing; None if there is none to be had, or the catalog has too many partitions to list. */
   def of(index: FileIndex): Option[PartitioningAwareFileIndex] = index match {
     case p: PartitioningAwareFileIndex => Some(p)
     case c: CatalogFileIndex =>
-      Option(listed.get(c)).flatMap(_.files(c)).getOrElse {
-        val files = list(c)
-        val listing = Listed(new WeakReference(c), System.nanoTime(), files.map(new SoftReference(_)))
-        listed.put(c, listing): Unit
+      listed.get(c).flatMap(_.files).getOrElse {
+        val (files, forNs) = list(c)
+        listed.put(c, Listed(System.nanoTime() + forNs, files.map(new SoftReference(_))))
         files
       }
     case _ => None
   }
 
-  private def list(c: CatalogFileIndex): Option[PartitioningAwareFileIndex] =
+  /** The listing, and how long it is valid. */
+  private def list(c: CatalogFileIndex): (Option[PartitioningAwareFileIndex], Long) =
     try {
       val catalog = SparkSession.active.sessionState.catalog
       val most = SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_PARTITIONS)
       val few = c.table.partitionColumnNames.isEmpty ||
         catalog.listPartitionNames(c.table.identifier).size <= most
-      Option.when(few)(c.filterPartitions(Nil))
+      Option.when(few)(c.filterPartitions(Nil)) -> validNs
     } catch {
       case e @ Interrupted() => throw e
       case NonFatal(e) =>
         logDebug(s"The partitions of ${c.table.identifier} cannot be listed: no statistics of it.", e)
-        None
+        None -> failedNs
     }
 
   /** What the partitions of an index say, as long as they are these ones. */
-  private val columns: JMap[FileIndex, (PartitionSpec, Map[String, PartitionColumn])] =
-    Collections.synchronizedMap(new WeakHashMap[FileIndex, (PartitionSpec, Map[String, PartitionColumn])]())
+  private val columns = new ByIdentity[FileIndex, (PartitionSpec, Map[String, PartitionColumn])]
 
   /** What partitions say of the columns that they are made by. */
   def columns(relation: HadoopFsRelation): Map[String, PartitionColumn] =
@@ -86,11 +80,11 @@ private[springbok] object PartitionListing extends Logging {
 
   private def listedColumns(index: PartitioningAwareFileIndex): Map[String, PartitionColumn] = {
     val spec = index.partitionSpec()
-    Option(columns.get(index)).filter(_._1 eq spec).map(_._2).getOrElse {
+    columns.get(index).filter(_._1 eq spec).map(_._2).getOrElse {
       val found = spec.partitionColumns.zipWithIndex.flatMap { case (field, i) =>
         column(spec.partitions.map(_.values.get(i, field.dataType))).map(field.name -> _)
       }.toMap
-      columns.put(index, spec -> found): Unit
+      columns.put(index, spec -> found)
       found
     }
   }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.lang.ref.WeakReference
-
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
@@ -59,21 +57,16 @@ private[stats] object TableFiles extends Logging {
     }
     .orElse(named(index))
 
-  /** As many queries as are planned at the same time, and more. */
-  private val most = 256
-
-  // By identity: a log's index compares all its files.
-  private val seen = RecentlyUsed.map[Int, (WeakReference[FileIndex], Option[TableFiles])](most)
+  private val seen = new ByIdentity[FileIndex, Option[TableFiles]]
 
   /** The files that an index of a table format, such as Delta's, names for this query. */
   private[stats] def named(index: FileIndex): Option[TableFiles] = index match {
     // Whether these are listed is decided elsewhere.
     case _: CatalogFileIndex | _: PartitioningAwareFileIndex => None
     case _ =>
-      val id = System.identityHashCode(index)
-      Option(seen.get(id)).filter(_._1.get() eq index).map(_._2).getOrElse {
+      seen.get(index).getOrElse {
         val found = names(index)
-        seen.put(id, new WeakReference(index) -> found): Unit
+        seen.put(index, found)
         found
       }
   }
