@@ -1,33 +1,25 @@
 package org.apache.spark.sql.springbok.stats
 
-import scala.util.control.NonFatal
+import java.lang.ref.SoftReference
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{Interrupted, SpringbokConf}
+import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
 
 /**
  * What the footers of a table's files say, whatever their format.
  *
  * A bounded sample of a table's files is opened, spread over the listing; the others are estimated from it by bytes.
- * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted; it is
- * tried again after a while.
+ * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
  */
-private[stats] object FooterSample extends Logging {
-  private val maxCached = 20000
-  private type Key = (String, Option[Long], Long)
+private[stats] object FooterSample {
 
   /** A file's length in bytes, and what its footer says. */
   final private case class Footer(bytes: Long, groups: Seq[RowGroup])
-  private val cache = RecentlyUsed.map[Key, Footer](maxCached)
-
-  /** When a footer was last read in vain, as `System.nanoTime`. */
-  private val unreadable = RecentlyUsed.map[Key, java.lang.Long](maxCached)
-  private val againNs = 60L * 1000000000
+  private val footers = new FileCache[TableFile, Footer](_.groups.map(heap).sum)
 
   /** What a sample was taken of; a refreshed index is the same object with other files. */
   final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)
@@ -37,7 +29,7 @@ private[stats] object FooterSample extends Logging {
   }
 
   /** Tables by their index, for as long as a query or a view holds it. */
-  private val tables = new ByIdentity[FileIndex, (Listing, Table)]
+  private val tables = new ByIdentity[FileIndex, (Listing, SoftReference[Table])]
 
   /**
    * The table, with no row groups if nothing could be read; None if its files are not of the format.
@@ -55,11 +47,11 @@ private[stats] object FooterSample extends Logging {
       else None
     files.filter(_.size > 0).map { files =>
       val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
-      tables.get(relation.location).filter(_._1 == listing).map(_._2).getOrElse {
+      tables.get(relation.location).filter(_._1 == listing).flatMap(t => Option(t._2.get())).getOrElse {
         val table = sample(files, relation, conf, read)
         // One that ran out of time goes on with the files that are left when it is asked again.
         if (table.filesRead == math.min(files.size, listing.limit))
-          tables.put(relation.location, listing -> table)
+          tables.put(relation.location, listing -> new SoftReference(table))
         table
       }
     }
@@ -75,11 +67,12 @@ private[stats] object FooterSample extends Logging {
     val end = System.nanoTime() + conf.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
     lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
     val step = math.max(1.0, files.size.toDouble / limit)
-    val chosen = Iterator.iterate(0.0)(_ + step).map(_.toInt).takeWhile(_ < files.size).map(files(_))
-    val opened = chosen
-      .takeWhile(_ => System.nanoTime() < end)
-      .map(footer(_, hadoop, read))
-      .toSeq
+    val chosen = Iterator.iterate(0.0)(_ + step).map(_.toInt).takeWhile(_ < files.size).map(files(_)).toSeq
+    def open(file: TableFile) = footers(file, end) {
+      val status = file.status(hadoop)
+      Footer(status.getLen, read(status, hadoop).map(shared))
+    }
+    val opened = chosen.flatMap(open)
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
     val groups = known.flatMap(_.groups)
@@ -88,28 +81,18 @@ private[stats] object FooterSample extends Logging {
     Table(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
 
-  private def footer(
-      file: TableFile,
-      hadoop: => Configuration,
-      read: (FileStatus, Configuration) => Seq[RowGroup]
-  ): Option[Footer] = {
-    val key = (file.path.toString, file.bytes, file.changed)
-    def failed = Option(unreadable.get(key)).exists(System.nanoTime() - _ < againNs)
-    Option(cache.get(key)).orElse {
-      if (failed) None
-      else
-        try {
-          val status = file.status(hadoop)
-          val footer = Footer(status.getLen, read(status, hadoop))
-          cache.put(key, footer)
-          Some(footer)
-        } catch {
-          case e @ Interrupted() => throw e
-          case NonFatal(e) =>
-            logDebug(s"The footer of ${file.path} cannot be read and is left out of the statistics.", e)
-            unreadable.put(key, System.nanoTime()): Unit
-            None
-        }
-    }
+  /** All row groups of all files have the same columns: their names are kept once. */
+  private def shared(g: RowGroup): RowGroup = {
+    def names[V](of: Map[String, V]) = of.map { case (name, value) => name.intern() -> value }
+    g.copy(
+      ranges = names(g.ranges),
+      sizes = names(g.sizes),
+      nulls = names(g.nulls),
+      precisions = names(g.precisions)
+    )
   }
+
+  /** Bytes of the heap, roughly. */
+  private def heap(g: RowGroup): Long =
+    (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size) * 64L + 200
 }

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.parquet.HadoopReadOptions
@@ -10,12 +9,11 @@ import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
-import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{Interrupted, SpringbokConf}
+import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -44,19 +42,18 @@ final private[stats] class ParquetDictionaries(relation: HadoopFsRelation) {
   def of(column: String): Option[ColumnValues] = files.flatMap { files =>
     val end = System.nanoTime() + SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
     val chosen = Seq(0, files.size - 1).distinct.map(files(_))
-    val read = chosen.takeWhile(_ => System.nanoTime() < end).map(file(_, column, hadoop))
-    if (read.size < chosen.size || read.contains(None)) None else together(read.flatten, files.size)
+    val found = chosen.map(f => cache((f, column), end)(read(f, column, hadoop)).flatten.flatten)
+    if (found.contains(None)) None else together(found.flatten, files.size)
   }
 }
 
-private[stats] object ParquetDictionaries extends Logging {
+private[stats] object ParquetDictionaries {
 
   /** Larger dictionaries are not read: bytes as they are stored and as they are, and values. */
   private val maxStored = 256L << 10
   private val maxBytes = 1 << 20
   private val maxValues = 10000
   private val groupsOfFile = 2
-  private val maxCached = 100
 
   /** How many times the values of one row group those of all that were looked at may be. */
   private val spread = 1.25
@@ -66,7 +63,10 @@ private[stats] object ParquetDictionaries extends Logging {
 
   /** What the row groups of a file hold that were looked at, and whether those were all. */
   final private case class FileValues(groups: Seq[GroupValues], whole: Boolean)
-  private val cache = RecentlyUsed.map[(String, Option[Long], Long, String), Option[FileValues]](maxCached)
+  private val cache = new FileCache[(TableFile, String), Option[FileValues]](_.fold(0L)(heap))
+
+  /** Bytes of the heap, roughly: of a value those of its place and its objects besides its own. */
+  private def heap(of: FileValues): Long = of.groups.flatMap(_.values.iterator).map(_.numBytes + 100L).sum
 
   private def together(read: Seq[FileValues], files: Int): Option[ColumnValues] = {
     val groups = read.flatMap(_.groups)
@@ -76,22 +76,6 @@ private[stats] object ParquetDictionaries extends Logging {
     Option.when(all.nonEmpty && (whole || alike))(
       ColumnValues(all.toIndexedSeq, whole, groups.forall(_.even))
     )
-  }
-
-  private def file(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {
-    val key = (file.path.toString, file.bytes, file.changed, column)
-    Option(cache.get(key)).getOrElse {
-      try {
-        val found = read(file, column, hadoop)
-        cache.put(key, found)
-        found
-      } catch {
-        case e @ Interrupted() => throw e
-        case NonFatal(e) =>
-          logDebug(s"The dictionary of $column in ${file.path} cannot be read.", e)
-          None
-      }
-    }
   }
 
   private def read(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {

@@ -1,13 +1,25 @@
 package org.apache.spark.sql.springbok.stats
 
-import java.util.{Collections, LinkedHashMap => JLinkedHashMap, Map => JMap}
+import java.util.{LinkedHashMap => JLinkedHashMap}
 
-private[stats] object RecentlyUsed {
+/**
+ * A map for several threads that forgets what was not asked for longest, once all it has weighs more than `most`.
+ *
+ * @param weigh
+ *   a value's weight, the same each time
+ */
+final private[stats] class RecentlyUsed[K, V](most: Long)(weigh: V => Long) {
+  private val known = new JLinkedHashMap[K, V](64, 0.75f, true)
+  private var weight = 0L
 
-  /** A map for several threads that forgets what was not asked for longest, once it has more than `most` entries. */
-  def map[K, V](most: Int): JMap[K, V] = Collections.synchronizedMap(
-    new JLinkedHashMap[K, V](64, 0.75f, true) {
-      override def removeEldestEntry(e: JMap.Entry[K, V]): Boolean = size() > most
+  def get(key: K): Option[V] = synchronized(Option(known.get(key)))
+
+  def put(key: K, value: V): Unit = synchronized {
+    weight += weigh(value) - Option(known.put(key, value)).fold(0L)(weigh)
+    val eldest = known.values.iterator
+    while (weight > most && eldest.hasNext) {
+      weight -= weigh(eldest.next())
+      eldest.remove()
     }
-  )
+  }
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.stats
 import java.io.{InterruptedIOException, IOException}
 import java.net.SocketTimeoutException
 import java.nio.channels.ClosedByInterruptException
+import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
@@ -81,6 +82,38 @@ class FooterSampleSuite extends SpringbokTest {
     Thread.currentThread().interrupt()
     conf(injected)(intercept[Guarded.Injected](Guarded("Rule", "plan", None)("other")))
     assert(Thread.interrupted())
+  }
+
+  test("a dictionary that cannot be read was tried at each planning") {
+    distant("dictionary", 1, "concat('c', id % 5) AS c")
+    val opened = new AtomicInteger
+    DistantFileSystem.opening = _ => {
+      opened.incrementAndGet()
+      throw new IOException
+    }
+    assert(new ParquetDictionaries(relation("dictionary")).of("c").isEmpty)
+    assert(new ParquetDictionaries(relation("dictionary")).of("c").isEmpty)
+    assert(opened.get == 1)
+  }
+
+  test("footers were kept by number: those of wide tables filled the heap") {
+    val kept = new RecentlyUsed[String, String](10)(_.length.toLong)
+    kept.put("a", "aaaa")
+    kept.put("b", "bbbb")
+    kept.get("a"): Unit
+    kept.put("c", "cccc")
+    assert(kept.get("a").isDefined && kept.get("b").isEmpty && kept.get("c").isDefined)
+    // In place of what was there.
+    kept.put("a", "aaaaaa")
+    assert(kept.get("a").contains("aaaaaa") && kept.get("c").isDefined)
+    kept.put("d", "d" * 11)
+    assert(Seq("a", "b", "c", "d").forall(kept.get(_).isEmpty))
+  }
+
+  test("each row group had column names of its own") {
+    table("grouped", "SELECT id AS some_key FROM range(1000)", groupRows = Some(100))
+    val names = Footers.read(relation("grouped")).get.groups.map(_.ranges.keys.head)
+    assert(names.size > 1 && names.forall(_ eq names.head))
   }
 }
 
