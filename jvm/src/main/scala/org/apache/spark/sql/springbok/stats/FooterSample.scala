@@ -1,6 +1,9 @@
 package org.apache.spark.sql.springbok.stats
 
 import java.lang.ref.SoftReference
+import java.util.concurrent.{Callable, ExecutionException}
+
+import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
@@ -8,6 +11,7 @@ import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, Hadoop
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
+import org.apache.spark.util.ThreadUtils
 
 /**
  * What the footers of a table's files say, whatever their format.
@@ -16,6 +20,9 @@ import org.apache.spark.sql.springbok.stats.ParquetFooters.{RowGroup, Table}
  * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
  */
 private[stats] object FooterSample {
+
+  /** Footers that are read at the same time: of a distant store each takes some round trips. */
+  private val threads = 16
 
   /** A file's length in bytes, and what its footer says. */
   final private case class Footer(bytes: Long, groups: Seq[RowGroup])
@@ -72,7 +79,10 @@ private[stats] object FooterSample {
       val status = file.status(hadoop)
       Footer(status.getLen, read(status, hadoop).map(shared))
     }
-    val opened = chosen.flatMap(open)
+    val unread = chosen.filter(footers.recall(_).isEmpty)
+    val opened =
+      (if (unread.size > 1 && remote(unread.head)) inParallel(chosen, math.min(threads, unread.size))(open)
+       else chosen.map(open)).flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
     val groups = known.flatMap(_.groups)
@@ -80,6 +90,16 @@ private[stats] object FooterSample {
     val rows = groups.map(_.rows).sum * scale
     Table(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
+
+  /** Each in a thread of its own, as many at once: new threads read as the caller's user. */
+  private def inParallel[A, B](all: Seq[A], threads: Int)(f: A => B): Seq[B] = {
+    val pool = ThreadUtils.newDaemonFixedThreadPool(threads, "springbok-footers")
+    try pool.invokeAll(all.map(a => (() => f(a)): Callable[B]).asJava).asScala.map(_.get()).toSeq
+    catch { case e: ExecutionException => throw e.getCause }
+    finally pool.shutdownNow(): Unit
+  }
+
+  private def remote(file: TableFile): Boolean = Option(file.path.toUri.getScheme).exists(_ != "file")
 
   /** All row groups of all files have the same columns: their names are kept once. */
   private def shared(g: RowGroup): RowGroup = {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.stats
 import java.io.{InterruptedIOException, IOException}
 import java.net.SocketTimeoutException
 import java.nio.channels.ClosedByInterruptException
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
@@ -38,6 +39,18 @@ class FooterSampleSuite extends SpringbokTest {
     execution(spark.table(name)).analyzed.collectFirst {
       case LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => fs
     }.get
+
+  test("footers of a distant table were read one after the other") {
+    distant("slow", 4)
+    val all = new CountDownLatch(4)
+    val alone = new AtomicInteger
+    DistantFileSystem.opening = _ => {
+      all.countDown()
+      if (!all.await(20, TimeUnit.SECONDS)) alone.incrementAndGet(): Unit
+    }
+    assert(rows("SELECT * FROM slow").contains(1000.0))
+    assert(alone.get == 0)
+  }
 
   test("a cancelled query's footers counted as unreadable, and its planning went on") {
     distant("cancelled", 3)
