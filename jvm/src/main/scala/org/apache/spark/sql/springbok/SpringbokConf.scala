@@ -132,7 +132,9 @@ object SpringbokConf extends Logging {
 
   val FOOTERS_MAX_MS: ConfigEntry[Long] = SQLConf
     .buildConf(prefix + "stats.footers.maxMs")
-    .doc("Time in ms after which no further footer of a table is opened.")
+    .doc(
+      "Time in ms after which no further footer of a table is opened. What was read by then counts for the next minute."
+    )
     .version("0.1.0")
     .longConf
     .checkValue(_ > 0, "The time must be above 0 ms.")

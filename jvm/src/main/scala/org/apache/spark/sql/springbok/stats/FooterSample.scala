@@ -35,8 +35,18 @@ private[stats] object FooterSample {
       Listing(files.size, files.bytes, files.changed, limit)
   }
 
+  /**
+   * A table as it was found. One that lacks footers is left at that for a while: all rules of a query, and each of its
+   * plannings, would spend the time again.
+   */
+  final private case class Sampled(listing: Listing, whole: Boolean, at: Long, table: SoftReference[Table]) {
+    def get(now: Listing): Option[Table] =
+      if (now == listing && (whole || System.nanoTime() - at < FileCache.againNs)) Option(table.get())
+      else None
+  }
+
   /** Tables by their index, for as long as a query or a view holds it. */
-  private val tables = new ByIdentity[FileIndex, (Listing, SoftReference[Table])]
+  private val tables = new ByIdentity[FileIndex, Sampled]
 
   /**
    * The table, with no row groups if nothing could be read; None if its files are not of the format.
@@ -54,11 +64,13 @@ private[stats] object FooterSample {
       else None
     files.filter(_.size > 0).map { files =>
       val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
-      tables.get(relation.location).filter(_._1 == listing).flatMap(t => Option(t._2.get())).getOrElse {
+      tables.get(relation.location).flatMap(_.get(listing)).getOrElse {
         val table = sample(files, relation, conf, read)
-        // One that ran out of time goes on with the files that are left when it is asked again.
-        if (table.filesRead == math.min(files.size, listing.limit))
-          tables.put(relation.location, listing -> new SoftReference(table))
+        val whole = table.filesRead == math.min(files.size, listing.limit)
+        tables.put(
+          relation.location,
+          Sampled(listing, whole, System.nanoTime(), new SoftReference(table))
+        )
         table
       }
     }

@@ -52,6 +52,22 @@ class FooterSampleSuite extends SpringbokTest {
     assert(alone.get == 0)
   }
 
+  test("a sample that ran out of time was resumed by each rule and each planning") {
+    distant("slower", 40)
+    val opened = new AtomicInteger
+    DistantFileSystem.opening = _ => {
+      opened.incrementAndGet()
+      Thread.sleep(50)
+    }
+    conf(SpringbokConf.FOOTERS_MAX_MS.key -> "1", SpringbokConf.FOOTERS_MAX_FILES.key -> "40") {
+      val first = Footers.sample(relation("slower")).get
+      assert(first.filesRead < 40)
+      val before = opened.get
+      assert(Footers.sample(relation("slower")).exists(_.filesRead == first.filesRead))
+      assert(opened.get == before)
+    }
+  }
+
   test("a cancelled query's footers counted as unreadable, and its planning went on") {
     distant("cancelled", 3)
     DistantFileSystem.opening = _ => {
