@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.stats
 
+import java.util.concurrent.atomic.AtomicLong
+
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
@@ -35,14 +37,19 @@ final private[stats] class ParquetDictionaries(relation: HadoopFsRelation) {
   }
   private lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
 
+  /** What is left of the time for the table, all its columns together. */
+  private lazy val leftNs = new AtomicLong(SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000)
+
   /** Whether the column's values are in the names of folders, not in the files. */
   def isPartition(a: Attribute): Boolean = relation.partitionSchema.exists(_.name == a.name)
 
   /** The values of a column; None if they are not known, or too many. */
   def of(column: String): Option[ColumnValues] = files.flatMap { files =>
-    val end = System.nanoTime() + SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
+    val start = System.nanoTime()
+    val end = start + leftNs.get()
     val chosen = Seq(0, files.size - 1).distinct.map(files(_))
     val found = chosen.map(f => cache((f, column), end)(read(f, column, hadoop)).flatten.flatten)
+    leftNs.addAndGet(start - System.nanoTime()): Unit
     if (found.contains(None)) None else together(found.flatten, files.size)
   }
 }
