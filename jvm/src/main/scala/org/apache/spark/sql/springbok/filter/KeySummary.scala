@@ -186,6 +186,12 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   }
 
   override def value: KeySummary = this
+
+  /** It is sent when a task succeeds, and takes megabytes. */
+  override def excludeFromHeartbeat: Boolean = true
+
+  /** An accumulator prints its value, and that is this one. */
+  override def toString: String = s"KeySummary(${keys.size} keys, $partitions partitions)"
 }
 
 object KeySummary {
