@@ -5,8 +5,6 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
 import org.apache.spark.sql.springbok.exchange.{ChooseShuffleWriter, MarkRepartitions}
 import org.apache.spark.sql.springbok.filter._
@@ -70,24 +68,15 @@ private object Hooks {
 private object LateRules {
   private val rules = Seq(ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
 
-  /** Settings of Spark that are changed where the user has not set them. */
-  private val settings = Seq(
-    SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[EdgeBlindCostEvaluator].getName,
-    // Which stages adaptive execution makes first depends on which build side finishes first: with their numbers in
-    // the names of generated classes, the same code would be compiled anew at each run of a query.
-    SQLConf.WHOLESTAGE_CODEGEN_USE_ID_IN_CLASS_NAME.key -> "false"
-  )
-
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {
-    val experimental = session.experimental
+    val (experimental, conf) = (session.experimental, session.sessionState.conf)
     if (!experimental.extraOptimizations.contains(ChooseJoinStrategy)) {
       experimental.extraOptimizations = experimental.extraOptimizations ++ rules
-      val conf = session.sessionState.conf
       SpringbokConf.warnUnknown(conf)
-      for ((key, value) <- settings if !conf.contains(key)) conf.setConfString(key, value)
       LastReports.listenTo(session.sparkContext)
     }
+    SparkSettings.set(conf)
   }
 }
 

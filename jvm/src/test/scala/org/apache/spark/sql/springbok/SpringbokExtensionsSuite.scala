@@ -6,6 +6,7 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
 import org.apache.spark.sql.springbok.exchange.MarkRepartitions
 import org.apache.spark.sql.springbok.join.ChooseJoinStrategy
@@ -42,6 +43,14 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     val other = spark.newSession()
     other.conf.set(key, "true")
     assert(other.sql("SELECT 1").count() == 1 && other.conf.get(key) == "true")
+  }
+
+  test("RESET takes nothing away for good that Springbok needs of Spark's settings") {
+    val s = spark.newSession()
+    def evaluator = s.conf.getOption("spark.sql.adaptive.customCostEvaluatorClass")
+    assert(s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[EdgeBlindCostEvaluator].getName))
+    s.sql("RESET")
+    assert(s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[EdgeBlindCostEvaluator].getName))
   }
 
   test("switched off, every plan is Spark's") {
