@@ -70,13 +70,13 @@ private object LateRules {
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {
-    val (experimental, conf) = (session.experimental, session.sessionState.conf)
+    val experimental = session.experimental
     if (!experimental.extraOptimizations.contains(ChooseJoinStrategy)) {
       experimental.extraOptimizations = experimental.extraOptimizations ++ rules
-      SpringbokConf.warnUnknown(conf)
+      SpringbokConf.warnUnknown(session.sessionState.conf)
       LastReports.listenTo(session.sparkContext)
     }
-    SparkSettings.set(conf)
+    SparkSettings.set(session)
   }
 }
 

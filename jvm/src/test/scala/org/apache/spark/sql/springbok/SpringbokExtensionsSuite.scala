@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok
 
 import java.nio.file.Files
+import java.util.concurrent.CompletableFuture
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -51,6 +52,43 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     assert(s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[EdgeBlindCostEvaluator].getName))
     s.sql("RESET")
     assert(s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[EdgeBlindCostEvaluator].getName))
+  }
+
+  /** What the block gives in a thread with this class loader, and the thread's loader then. */
+  private def inThread[T](loader: ClassLoader)(body: => T): (T, ClassLoader) = {
+    val result = new CompletableFuture[(T, ClassLoader)]()
+    val thread = new Thread(() =>
+      try result.complete(body -> Thread.currentThread.getContextClassLoader): Unit
+      catch { case e: Throwable => result.completeExceptionally(e): Unit }
+    )
+    thread.setContextClassLoader(loader)
+    thread.start()
+    result.get()
+  }
+
+  test("a query runs in a thread whose class loader does not know the jar, as in the common pool's") {
+    val own = classOf[SpringbokExtensions].getClassLoader
+    val df = spark.range(10).repartition(3)
+    val (rows, after) = inThread(own.getParent)(df.count())
+    assert(rows == 10 && (after eq own))
+  }
+
+  test(
+    "where a thread's class loader has nothing to do with the jar's, the session goes without the evaluator"
+  ) {
+    val own = classOf[SpringbokExtensions].getClassLoader
+    val foreign = new ClassLoader(own) {
+      override def loadClass(name: String, resolve: Boolean): Class[_] =
+        if (name.contains(".springbok.")) throw new ClassNotFoundException(name)
+        else super.loadClass(name, resolve)
+    }
+    val s = spark.newSession()
+    s.conf.unset("spark.sql.extendedExplainProviders")
+    def evaluator = s.conf.getOption("spark.sql.adaptive.customCostEvaluatorClass")
+    assert(s.range(10).repartition(3).count() == 10 && evaluator.isDefined)
+    val (rows, after) = inThread(foreign)(s.range(10).repartition(3).count())
+    assert(rows == 10 && (after eq foreign) && evaluator.isEmpty)
+    assert(s.range(10).repartition(3).count() == 10 && evaluator.isEmpty)
   }
 
   test("switched off, every plan is Spark's") {

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.springbok._
-import org.apache.spark.sql.springbok.Guarded
+import org.apache.spark.sql.springbok.{Guarded, OwnClasses}
 import org.apache.spark.sql.springbok.report.Reason
 
 /**
@@ -28,7 +28,9 @@ import org.apache.spark.sql.springbok.report.Reason
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */
 object ResolveRuntimeFilters extends Rule[SparkPlan] {
-  def apply(plan: SparkPlan): SparkPlan =
+  def apply(plan: SparkPlan): SparkPlan = {
+    // The stage's code is compiled by this thread, or by one that inherits its class loader; another may have planned it.
+    OwnClasses.found(): Unit
     if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
     else {
       def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.query }
@@ -36,6 +38,7 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
         plan.transformUp { case f: RuntimeFilterExec => new FilterDecision(f, conf).resolved }
       }
     }
+  }
 
   private def dropped(plan: SparkPlan): SparkPlan = plan.transformUp { case f: RuntimeFilterExec =>
     f.info.record.decline(Reason.failed)
