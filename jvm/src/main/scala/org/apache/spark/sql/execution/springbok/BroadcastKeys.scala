@@ -1,5 +1,8 @@
 package org.apache.spark.sql.execution.springbok
 
+import java.util.{Collections, WeakHashMap}
+
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjection}
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
@@ -100,12 +103,26 @@ final class BroadcastKeys private (
 
 object BroadcastKeys {
 
-  /** Whether no two rows of a finished broadcast have the same keys. */
-  def unique(stage: BroadcastQueryStageExec): Boolean =
-    stage.broadcast.executeBroadcast[Any]().value match {
-      case relation: HashedRelation => relation.keyIsUnique
-      case _ => false
+  /** Of relations, which the driver may hold in serialized form: whether they have each key once. */
+  private val once = Collections.synchronizedMap(new WeakHashMap[Broadcast[_], Boolean]())
+
+  /** Whether no two rows of a finished broadcast have the same keys; None if it has too many rows to be read for that. */
+  def unique(stage: BroadcastQueryStageExec, conf: SQLConf): Option[Boolean] =
+    Option.when(rows(stage) <= conf.getConf(SpringbokConf.FILTER_MAX_KEYS)) {
+      val broadcast = stage.broadcast.executeBroadcast[Any]()
+      if (!once.containsKey(broadcast))
+        once.put(
+          broadcast,
+          broadcast.value match {
+            case relation: HashedRelation => relation.keyIsUnique
+            case _ => false
+          }
+        ): Unit
+      once.get(broadcast)
     }
+
+  private def rows(stage: BroadcastQueryStageExec): Long =
+    stage.getRuntimeStatistics.rowCount.fold(0L)(_.toLong)
 
   /** The range of a key of rows that are broadcast as they are, for a join without equality. */
   def range(stage: BroadcastQueryStageExec, key: BuildKey, conf: SQLConf): Either[Reason, KeyFacts] =
@@ -155,8 +172,6 @@ object BroadcastKeys {
       index: Int,
       types: Seq[DataType],
       conf: SQLConf
-  ): Either[Reason, BroadcastKeys] = {
-    val rows = stage.getRuntimeStatistics.rowCount.map(_.toLong).getOrElse(0L)
-    of(stage.broadcast.executeBroadcast[Any]().value, rows, index, types, conf)
-  }
+  ): Either[Reason, BroadcastKeys] =
+    of(stage.broadcast.executeBroadcast[Any]().value, rows(stage), index, types, conf)
 }

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.springbok.BroadcastKeys
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.IntegralType
 
 /** Rows and columns of a join, by Impala's FK/PK and generic formulas. */
@@ -186,11 +187,12 @@ private[stats] object Uniqueness {
   }
 
   /** Of a side of a join: one that has been broadcast for it is known. */
-  def of(side: LogicalPlan, keys: Option[Seq[Expression]], e: Estimate, runtime: Boolean): Uniqueness =
-    side match {
+  def of(side: LogicalPlan, keys: Option[Seq[Expression]], e: Estimate, runtime: Boolean): Uniqueness = {
+    val known = side match {
       case LogicalQueryStage(_, s: BroadcastQueryStageExec) if runtime && s.isMaterialized =>
-        val once = BroadcastKeys.unique(s)
-        Uniqueness(once, once)
-      case _ => keys.fold(unknown)(of(_, e))
+        BroadcastKeys.unique(s, SQLConf.get)
+      case _ => None
     }
+    known.map(once => Uniqueness(once, once)).getOrElse(keys.fold(unknown)(of(_, e)))
+  }
 }

@@ -1,0 +1,38 @@
+package org.apache.spark.sql.springbok.filter
+
+import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
+import org.apache.spark.sql.execution.springbok.BroadcastKeys
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
+
+class BroadcastKeysSuite extends SpringbokTest {
+  private def broadcast(keys: String): BroadcastQueryStageExec = {
+    val df = spark.sql(s"SELECT /*+ BROADCAST(k) */ * FROM range(1000) f JOIN ($keys) k ON f.id = k.id")
+    df.collect(): Unit
+    collect(executed(df)) { case b: BroadcastQueryStageExec => b }.head
+  }
+
+  private def unique(b: BroadcastQueryStageExec, maxKeys: Int): Option[Boolean] = {
+    val conf = new SQLConf
+    conf.setConf(SpringbokConf.FILTER_MAX_KEYS, maxKeys)
+    BroadcastKeys.unique(b, conf)
+  }
+
+  test("whether a broadcast has a key twice is read from it once, and not at all if it has many rows") {
+    for (
+      (keys, once) <- Seq(
+        "SELECT id FROM range(100)" -> true,
+        "SELECT id % 50 AS id FROM range(100)" -> false
+      )
+    ) {
+      val b = broadcast(keys)
+      assert(unique(b, 1000).contains(once))
+      // From now on it cannot be read.
+      b.broadcast.executeBroadcast[Any]().destroy()
+      assert(unique(b, 1000).contains(once) && unique(b, 10).isEmpty)
+      val other = broadcast(keys)
+      other.broadcast.executeBroadcast[Any]().destroy()
+      assert(unique(other, 10).isEmpty)
+    }
+  }
+}
