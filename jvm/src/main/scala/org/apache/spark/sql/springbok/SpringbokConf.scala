@@ -247,8 +247,8 @@ object SpringbokConf extends Logging {
   val FILTER_MERGE_BYTES: ConfigEntry[Long] = SQLConf
     .buildConf(prefix + "runtimeFilter.maxMergeBytes")
     .doc(
-      "Bytes of partial bloom filters, over all tasks of one build stage, that the driver may have to merge; above " +
-        "it the stage collects none."
+      "Bytes of partial bloom filters, over all tasks and keys of one build stage, that the driver may have to merge, " +
+        "never more than 3 % of its heap; keys whose partials do not fit get none."
     )
     .version("0.1.0")
     .bytesConf(ByteUnit.BYTE)

@@ -42,6 +42,9 @@ final case class Cluster(
     math.min(bytes.toDouble, smallerHeap * heapFraction * relationOverhead / hashTableOverhead)
   }
 
+  /** Most bytes that the tasks of a stage may send to the driver: the setting, or a small part of its heap. */
+  def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 100 * 3)
+
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
 

@@ -43,10 +43,10 @@ final private class FilterPlacement(
   private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
   private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
-  private val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
+  private val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
   private val targets = new FilterTargets(plan, estimates)
-  private val waiting = new Waiting(estimates, cores, conf)
+  private val waiting = new Waiting(estimates, cluster.cores, conf)
   private val budget = new FilterBudget(conf)
   private var nodes = 0
 
@@ -169,7 +169,7 @@ final private class FilterPlacement(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),
         BuildSides.summarizedKeys(exchange, keys),
         conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
-        conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)
+        cluster.mergeLimit(conf.getConf(SpringbokConf.FILTER_MERGE_BYTES))
       )
       // Without adaptive execution the driver reads the broadcast, and a summary would hide that it is like another one.
       val (marked, edge) =
@@ -231,7 +231,7 @@ final private class FilterPlacement(
       _ <- Either.cond(pushed.nonEmpty, (), Reason.adaptiveOff)
       near = if (mode == "LOCAL") pushed.filter(local) else pushed
       _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
-      benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * near.map(_.benefitNs).sum / 1e6 / cores
+      benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * near.map(_.benefitNs).sum / 1e6 / cluster.cores
       // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses; one that waits
       // anyway loses what planning the filter takes.
       least = if (near.exists(local)) minBenefitMs * FilterCost.localShare else minBenefitMs

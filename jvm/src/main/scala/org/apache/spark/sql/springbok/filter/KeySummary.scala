@@ -126,26 +126,31 @@ object KeyFacts {
 
 /**
  * Summaries of the keys of one build stage: one [[KeyFacts]] a key, and which map partitions reported. Merged on the
- * scheduler's event loop, so partials are bounded: `mergeBytes` over all tasks of the stage.
+ * scheduler's event loop, so partials are bounded: `mergeBytes` over all tasks and keys of the stage.
  *
  * @param keys
  *   type and bloom size in bytes of each key
  */
 final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long)
     extends AccumulatorV2[KeySummary.Partial, KeySummary] {
-  private var facts: Array[KeyFacts] = fresh(Int.MaxValue)
+  private var facts: Array[KeyFacts] = fresh(Long.MaxValue)
   private val reported = new JBitSet()
 
-  private def fresh(tasks: Int): Array[KeyFacts] = keys.map { case (t, bloomBytes) =>
-    // Every task of the stage sees the same number, so all decide alike.
-    val affordable = tasks == Int.MaxValue || bloomBytes * tasks.toLong <= mergeBytes
-    new KeyFacts(t, limit, if (affordable) bloomBytes else 0L)
-  }.toArray
+  /** Bloom filters for as many keys, in their order, as `bytes` allow. */
+  private def fresh(bytes: Long): Array[KeyFacts] = {
+    var left = bytes
+    keys.map { case (t, bloomBytes) =>
+      val affordable = bloomBytes <= left
+      if (affordable) left -= bloomBytes
+      new KeyFacts(t, limit, if (affordable) bloomBytes else 0L)
+    }.toArray
+  }
 
   /** On an executor: what this task adds to; it is reported when the task succeeds. */
   def begin(partition: Int): Array[KeyFacts] = {
     val context = TaskContext.get()
-    val mine = fresh(if (context == null) 1 else context.numPartitions())
+    // Every task of the stage sees the same number of tasks, so all decide alike.
+    val mine = fresh(mergeBytes / (if (context == null) 1 else context.numPartitions()))
     if (context != null) {
       context.addTaskCompletionListener[Unit] { c =>
         if (!c.isFailed() && !c.isInterrupted()) add(KeySummary.Partial(partition, mine))
@@ -169,7 +174,7 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   }
 
   override def reset(): Unit = {
-    facts = fresh(Int.MaxValue)
+    facts = fresh(Long.MaxValue)
     reported.clear()
   }
 
