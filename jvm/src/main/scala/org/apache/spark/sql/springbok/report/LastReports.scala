@@ -21,7 +21,8 @@ import org.json4s.jackson.JsonMethods.{compact, render}
  * The reports of the last queries of each session, as text: `count()`, `show()`, writes and SQL of others plan queries of
  * their own, which no DataFrame that a user holds will ever see run. Plans are not kept, nor sessions.
  *
- * Works on the thread of Spark's listeners, beside the queries. Of queries without a join nothing is kept.
+ * Works beside the queries, on a thread of its own: a report may read files and ask the catalog, which Spark's other
+ * listeners would have to wait for. Of queries without a join nothing is kept.
  *
  * '''Settings''': `spark.springbok.report.history`.
  */
@@ -33,9 +34,9 @@ object LastReports extends SparkListener with Logging {
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
   private val contexts = Collections.newSetFromMap(new WeakHashMap[SparkContext, java.lang.Boolean]())
 
-  /** Listens to a context, once. */
+  /** Listens to a context, once; one that has stopped takes no listeners. */
   def listenTo(sc: SparkContext): Unit = contexts.synchronized {
-    if (contexts.add(sc)) sc.addSparkListener(this)
+    if (!sc.isStopped && contexts.add(sc)) sc.listenerBus.addToQueue(this, "springbok")
   }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
@@ -83,7 +84,7 @@ object LastReports extends SparkListener with Logging {
     val (joins, filters) = (r.joins, r.filters)
     val ours = joins.count(j => j.latest.exists(_.choice.chosen != Strategy.Spark))
     val graph = new PlanGraph(qe.executedPlan)
-    val removed = new FilterReport(r, graph, new PlanNumbers(graph, ran = true)).rowsRemoved
+    val removed = new FilterReport(r, graph, new PlanNumbers(graph, ran = true, r.lasting)).rowsRemoved
     s"query $execution: planned $ours of ${joins.size} joins, used ${filters.count(_.status == "used")} of " +
       s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
   }

@@ -24,9 +24,11 @@ import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters, PlanStats
  *
  * @param ran
  *   whether the metrics are those of a finished run
+ * @param lasting
+ *   the estimates that planning has made
  */
-final private[report] class PlanNumbers(graph: PlanGraph, val ran: Boolean) {
-  private val stats = new PlanStats(runtime = false)
+final private[report] class PlanNumbers(graph: PlanGraph, val ran: Boolean, lasting: PlanStats.Lasting) {
+  private val stats = new PlanStats(runtime = false, lasting)
 
   private val guesses = mutable.Map.empty[Int, Guess]
 

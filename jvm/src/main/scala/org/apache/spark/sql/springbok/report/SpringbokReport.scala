@@ -10,6 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.join.ReviseJoinStrategy
+import org.apache.spark.sql.springbok.stats.PlanStats
 import org.json4s.{JNull, JObject, JString, JValue}
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods.{compact, render}
@@ -37,7 +38,8 @@ object SpringbokReport {
     val record = recordOf(optimized)
     val plan = qe.executedPlan
     val graph = new PlanGraph(plan)
-    val numbers = new PlanNumbers(graph, executed(plan, graph))
+    val lasting = record.fold(new PlanStats.Lasting)(_.lasting)
+    val numbers = new PlanNumbers(graph, executed(plan, graph), lasting)
     val first = plan.collectFirst {
       case a: AdaptiveSparkPlanExec if numbers.ran => new PlanGraph(a.initialPlan)
     }

@@ -113,6 +113,11 @@ class ReportSuite extends SpringbokTest {
     }
   }
 
+  test("reports hold up no other listeners: they have a queue of their own") {
+    spark.sql("SELECT 1").collect(): Unit
+    assert(spark.sparkContext.listenerBus.metrics.metricRegistry.getNames.contains("queue.springbok.size"))
+  }
+
   test("the log's line has numbers and no names") {
     val df = spark.sql(query)
     df.collect()

@@ -1,0 +1,11 @@
+package org.apache.spark.sql.springbok.report
+
+import org.apache.spark.sql.springbok.SpringbokTest
+
+class LastReportsSuite extends SpringbokTest {
+  test("a context that has stopped before its first query is let be") {
+    spark.stop()
+    LastReports.listenTo(spark.sparkContext)
+    assert(LastReports.last(spark, 1) == "[]")
+  }
+}
