@@ -43,6 +43,7 @@ final private[springbok] class JoinEstimates(
 ) {
   private val stats = new PlanStats(lasting = lasting)
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
+  val deterministic: Determinism = new Determinism
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
 
   /**
@@ -90,7 +91,7 @@ final private[springbok] class JoinEstimates(
     // A broadcast is read from the very relation that the join probes, whatever it was made of.
     val fixed = sides
       .filter(sources.contains)
-      .filter(s => !j.isInstanceOf[ShuffledJoin] || KeyTrace.deterministic(j.children(s)))
+      .filter(s => !j.isInstanceOf[ShuffledJoin] || deterministic(j.children(s)))
     if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
     else if (sources.isEmpty) Left(Reason.noSource)
     else if (fixed.isEmpty) Left(Reason.indeterminate)

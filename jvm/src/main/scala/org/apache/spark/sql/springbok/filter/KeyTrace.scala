@@ -1,22 +1,13 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.execution.springbok.{
-  AppliedRuntimeFilterExec,
-  RuntimeFilterExec,
-  SummarizeKeysExec
-}
+import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.OrderDependent
 import org.apache.spark.sql.springbok.cost.FilterCost
 
 /**
@@ -165,50 +156,4 @@ object KeyTrace {
     case _: ProjectExec | _: FilterExec => FilterCost.project
     case _ => 0
   }
-
-  /**
-   * Whether computing a build side again gives the same rows. Known operators with expressions that depend on no
-   * order do; limits, samples, user code and `first` may not, so a lost and recomputed stage could hold keys that the filter has never seen.
-   */
-  def deterministic(plan: SparkPlan): Boolean = {
-    val known = plan match {
-      case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec | _: FilterExec | _: ProjectExec |
-          _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: ExpandExec |
-          _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
-          _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
-          _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
-          _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
-        true
-      case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
-      case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
-      case _ => false
-    }
-    val inner = plan match {
-      case q: QueryStageExec => Seq(q.plan)
-      case a: AdaptiveSparkPlanExec => Seq(a.inputPlan)
-      // Blocks that are lost are computed again.
-      case m: InMemoryTableScanExec => Seq(m.relation.cachedPlan)
-      case r: ReusedExchangeExec => Seq(r.child)
-      case p => p.children
-    }
-    known && !plan.expressions.exists(OrderDependent(_)) && inner.forall(deterministic)
-  }
-
-  /**
-   * Whether a window's functions give rows that tie in its order the same values, whichever comes first: `rank` and
-   * aggregates over a range do, `row_number` and `lag` do not.
-   */
-  private def sameInAnyOrder(e: Expression): Boolean =
-    e.collect { case w: WindowExpression => w }.forall { w =>
-      w.windowFunction match {
-        case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
-        case _: AggregateExpression =>
-          w.windowSpec.frameSpecification match {
-            case SpecifiedWindowFrame(RangeFrame, _, _) => true
-            case SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing) => true
-            case _ => false
-          }
-        case _ => false
-      }
-    }
 }

@@ -88,6 +88,22 @@ final private class SeparateGroups(
     }
   }
 
+  /** The groups that a join reads in its own stage, if an exchange may stand above them. */
+  private def groups(j: ShuffledJoin, side: Int): Option[Groups] = {
+    val order = j.requiredChildOrdering(side)
+    val below = j.children(side) match {
+      case s: SortExec if !s.global => s.child
+      case p => p
+    }
+    below.outputPartitioning match {
+      case h: HashPartitioning
+          if (order.nonEmpty || below.outputOrdering.isEmpty) && h.references.subsetOf(below.outputSet) &&
+            inStage(below).exists(KeyTrace.groups) && estimates.deterministic(below) =>
+        Some(Groups(below, h, order))
+      case _ => None
+    }
+  }
+
   /** What a join that is planned for the first time would have a filter of. */
   private def asked(j: BaseJoinExec, record: JoinRecord): Option[Reader] = j match {
     case s: ShuffledJoin if !record.firstPlanned =>
@@ -154,22 +170,6 @@ private[springbok] object SeparateGroups {
       benefitMs: Double,
       wanted: Boolean
   )
-
-  /** The groups that a join reads in its own stage, if an exchange may stand above them. */
-  private def groups(j: ShuffledJoin, side: Int): Option[Groups] = {
-    val order = j.requiredChildOrdering(side)
-    val below = j.children(side) match {
-      case s: SortExec if !s.global => s.child
-      case p => p
-    }
-    below.outputPartitioning match {
-      case h: HashPartitioning
-          if (order.nonEmpty || below.outputOrdering.isEmpty) && h.references.subsetOf(below.outputSet) &&
-            inStage(below).exists(KeyTrace.groups) && KeyTrace.deterministic(below) =>
-        Some(Groups(below, h, order))
-      case _ => None
-    }
-  }
 
   /** The operators of the stage that computes `p`, from it down. */
   private def inStage(p: SparkPlan): Seq[SparkPlan] = p match {

@@ -1,10 +1,13 @@
 package org.apache.spark.sql.springbok.filter
 
+import java.util.IdentityHashMap
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
+import org.apache.spark.sql.types.DataType
 
 /**
  * The exchanges that a plan reads more than once: Spark runs them once, and a filter below one of them would split it.
@@ -35,7 +38,13 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
   private lazy val twice: Set[SparkPlan] =
     alike.values.flatMap(_.groupBy(_.canonicalized)).collect { case (p, es) if es.size > 1 => p }.toSet
 
-  def shared(e: Exchange): Boolean = alike.contains(leaves(e)) && twice(e.canonicalized)
+  private val known = new IdentityHashMap[Exchange, Boolean]()
+
+  /** Asked each time that a key passes the exchange. */
+  def shared(e: Exchange): Boolean = {
+    if (!known.containsKey(e)) known.put(e, alike.contains(leaves(e)) && twice(e.canonicalized)): Unit
+    known.get(e)
+  }
 }
 
 private[springbok] object SharedExchanges {
@@ -47,16 +56,23 @@ private[springbok] object SharedExchanges {
 
   /** Whether Spark runs the two as one. */
   def same(a: Exchange, b: SparkPlan): Boolean =
-    (a eq b) || leaves(a) == leaves(b) && a.canonicalized == b.canonicalized
+    (a eq b) || types(a) == types(b) && leaves(a) == leaves(b) && a.canonicalized == b.canonicalized
+
+  private def types(p: SparkPlan): Seq[DataType] = p.output.map(_.dataType)
 
   private def leaves(p: SparkPlan): Seq[Any] = p match {
     case r: ReusedExchangeExec => leaves(r.child)
     case _ => p.collectLeaves().map(leaf)
   }
 
-  /** What tells a leaf from others, cheaply: the files of a scan, of all else what it is. */
+  /**
+   * What tells a leaf from most others, cheaply: the path of a scan, of all else what it is. A table of many partitions may
+   * have as many paths, which its file index sorts to compare them: their number has to do, and the table's columns.
+   */
   def leaf(p: SparkPlan): Any = p match {
-    case s: FileSourceScanExec => s.relation.location
+    case s: FileSourceScanExec =>
+      val paths = s.relation.location.rootPaths
+      if (paths.size == 1) paths.head else (paths.size, s.relation.dataSchema)
     case other => other.getClass
   }
 }
