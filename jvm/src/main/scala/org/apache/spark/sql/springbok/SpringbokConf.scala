@@ -248,7 +248,7 @@ object SpringbokConf extends Logging {
     .buildConf(prefix + "runtimeFilter.maxMergeBytes")
     .doc(
       "Bytes of partial bloom filters, over all tasks and keys of one build stage, that the driver may have to merge, " +
-        "never more than 3 % of its heap; keys whose partials do not fit get none."
+        "never more than a twentieth of its heap; keys whose partials do not fit get none."
     )
     .version("0.1.0")
     .bytesConf(ByteUnit.BYTE)

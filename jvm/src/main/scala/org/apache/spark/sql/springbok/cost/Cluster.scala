@@ -43,7 +43,7 @@ final case class Cluster(
   }
 
   /** Most bytes that the tasks of a stage may send to the driver: the setting, or a small part of its heap. */
-  def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 100 * 3)
+  def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 20)
 
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
