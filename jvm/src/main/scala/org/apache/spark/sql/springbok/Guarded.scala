@@ -53,7 +53,7 @@ object Guarded extends Logging {
       if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
       body
     } catch {
-      case e @ Interrupted() => throw e
+      case e @ Interrupted() if planning => throw e
       // A LinkageError is what a Spark of another version shows itself as; a deep plan may overflow the stack.
       case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
           if !strict || e.isInstanceOf[Injected] =>

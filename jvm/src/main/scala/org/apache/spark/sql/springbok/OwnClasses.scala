@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.util.Utils
 
 /**
@@ -21,5 +23,6 @@ private[springbok] object OwnClasses {
 
   private def loads(by: ClassLoader): Boolean =
     try by.loadClass(getClass.getName) eq getClass
-    catch { case _: ClassNotFoundException => false }
+    // Also what a loader says that is closed, or of a web application that has stopped.
+    catch { case NonFatal(_) | _: LinkageError => false }
 }

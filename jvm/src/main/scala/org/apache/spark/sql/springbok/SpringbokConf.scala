@@ -456,14 +456,15 @@ object SpringbokConf extends Logging {
    * documents it, has had a reason; who allows larger ones, too.
    *
    * @param measured
-   *   whether stages have run: adaptive execution has a threshold of its own for what they measured
+   *   whether the side has run: adaptive execution has a threshold of its own for what was measured
    */
   def broadcastBytes(conf: SQLConf, measured: Boolean): Long = {
     val limit = conf.getConf(BROADCAST_BYTES_LIMIT)
     val later = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).filter(_ => measured)
     val spark = later.getOrElse(conf.autoBroadcastJoinThreshold)
     if (conf.contains(BROADCAST_BYTES_LIMIT.key)) limit
-    else if (conf.autoBroadcastJoinThreshold < 0) math.max(0, spark)
+    else if (spark < 0) 0
+    else if (conf.autoBroadcastJoinThreshold < 0) spark
     else math.max(limit, spark)
   }
 

@@ -212,8 +212,11 @@ case class AppliedRuntimeFilterExec(
   /** The filter that the scan does not wait for, if it is one. */
   def late: Option[LateFilter] = predicate.collect { case LateContains(_, f) => f }
 
+  // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
+  // one, as a file's are.
   private def keepAtMost: Int =
-    if (info.grouped) AppliedRuntimeFilterExec.sample
+    if (info.grouped || !child.collectLeaves().forall(_.isInstanceOf[FileSourceScanExec]))
+      AppliedRuntimeFilterExec.sample
     else ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {

@@ -30,12 +30,15 @@ object BuildKey {
  *   `RF000 <- c_custkey`, for EXPLAIN
  * @param keys
  *   the keys with the size of their bloom filter in bytes; none where the summary is read elsewhere, as from a broadcast
+ * @param mergeBytes,
+ *   taskBytes most bytes of bloom filters that all tasks together send, and that one task fills
  */
 final case class SummaryPlan(
     labels: Seq[String],
     keys: Seq[(BuildKey, Long)],
     inLimit: Int,
-    mergeBytes: Long
+    mergeBytes: Long,
+    taskBytes: Long
 ) {
 
   /** With what another one of the same exchange asks for. */
@@ -72,8 +75,8 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
 
   /** The summary of the run of this very node; made when it runs. */
   @transient lazy val summary: KeySummary = {
-    val s =
-      new KeySummary(plan.keys.map { case (k, bloom) => k.dataType -> bloom }, plan.inLimit, plan.mergeBytes)
+    val keys = plan.keys.map { case (k, bloom) => k.dataType -> bloom }
+    val s = new KeySummary(keys, plan.inLimit, plan.mergeBytes, plan.taskBytes)
     sparkContext.register(s)
     s
   }

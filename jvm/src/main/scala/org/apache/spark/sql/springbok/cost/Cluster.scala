@@ -45,6 +45,9 @@ final case class Cluster(
   /** Most bytes that the tasks of a stage may send to the driver: the setting, or a small part of its heap. */
   def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 20)
 
+  /** Most bytes of filters that a task may fill, which no memory manager counts. */
+  def summaryLimit: Long = executorHeap / 20 / math.max(1, coresPerExecutor)
+
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
 

@@ -50,6 +50,8 @@ final case class JoinInput(
  *   largest hash table of one partition, bytes
  * @param advisoryBytes
  *   adaptive execution's advisory partition size, compressed bytes
+ * @param measuredBytes
+ *   the same of a side that has run
  * @param held
  *   bytes in memory of the query's other broadcasts
  * @param sparkBroadcastBytes
@@ -62,6 +64,7 @@ final case class JoinLimits(
     broadcastFraction: Double,
     hashBytes: Double,
     advisoryBytes: Long,
+    measuredBytes: Long = Long.MaxValue,
     held: Double = 0,
     sparkBroadcastBytes: Long = JoinLimits.maxBroadcastBytes,
     sparkBroadcastRows: Double = JoinLimits.maxBroadcastRows
@@ -221,7 +224,8 @@ object JoinChoice {
    * that may be unwise, but must not end the query.
    */
   private def overBroadcastLimit(side: Side, in: JoinInput): Option[Reason] = {
-    val held = in.cluster.broadcastLimit(in.limits.broadcastBytes, in.limits.broadcastFraction)
+    val bytes = if (side.sent) in.limits.measuredBytes else in.limits.broadcastBytes
+    val held = in.cluster.broadcastLimit(bytes, in.limits.broadcastFraction)
     val limit = math.min(held, in.limits.sparkBroadcastBytes.toDouble)
     val most =
       math.min(
@@ -232,13 +236,17 @@ object JoinChoice {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
       case _ if side.slow => Some(Reason.timeOut)
-      case _ if side.mostBytes.exists(_ > most) => Some(Reason.mayBeTooBig(side.mostBytes.get, most))
+      case _ if side.mostBytes.exists(_ > math.max(most, smallBytes)) =>
+        Some(Reason.mayBeTooBig(side.mostBytes.get, most))
       case _ =>
         side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))
     }
   }
+
+  /** What Spark broadcasts by default, whatever else there is. */
+  private val smallBytes = 10.0 * (1 << 20)
 
   /** Part of either heap that a query's broadcasts may take if the rows of this one are as many as can be. */
   private val surely = 0.5

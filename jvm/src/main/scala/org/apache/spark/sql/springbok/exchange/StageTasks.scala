@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.stats.Estimate
 
 /**
  * How many tasks a stage is expected to have.
@@ -46,14 +47,12 @@ final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cor
 private[springbok] object StageTasks {
 
   /** The parts that Spark splits a scan's files into: see `FilePartition.maxSplitBytes`. All partitions are counted. */
-  def splits(scan: FileSourceScanExec, cores: Int, conf: SQLConf): Double = {
+  def splits(scan: FileSourceScanExec, cores: Int, conf: SQLConf): Double =
     // A table of the catalog without statistics is as large as anything can be: of its tasks nobody knows.
-    val known = Some(scan.relation.sizeInBytes).filter(_ < conf.defaultSizeInBytes).map(_.toDouble)
-    known.fold(cores.toDouble) { bytes =>
+    Estimate.known(scan.relation.sizeInBytes).fold(cores.toDouble) { bytes =>
       val even = bytes / conf.filesMinPartitionNum.getOrElse(cores)
       val size =
         math.min(conf.filesMaxPartitionBytes.toDouble, math.max(conf.filesOpenCostInBytes.toDouble, even))
       math.max(1.0, math.ceil(bytes / size))
     }
-  }
 }

@@ -169,7 +169,8 @@ final private class FilterPlacement(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),
         BuildSides.summarizedKeys(exchange, keys),
         conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
-        cluster.mergeLimit(conf.getConf(SpringbokConf.FILTER_MERGE_BYTES))
+        cluster.mergeLimit(conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)),
+        cluster.summaryLimit
       )
       // Without adaptive execution the driver reads the broadcast, and a summary would hide that it is like another one.
       val (marked, edge) =

@@ -268,9 +268,7 @@ final private[springbok] class JoinEstimates(
       .orElse(logical(j, d.source).flatMap(sizeInBytes))
       .getOrElse(Double.MaxValue)
 
-  /** What Spark takes for it, if that is more than its default for what it knows nothing of. */
-  private def sizeInBytes(p: LogicalPlan): Option[Double] =
-    Some(p.stats.sizeInBytes).filter(_ < conf.defaultSizeInBytes).map(_.toDouble)
+  private def sizeInBytes(p: LogicalPlan): Option[Double] = Estimate.known(p.stats.sizeInBytes)
 }
 
 private[springbok] object JoinEstimates {

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
@@ -14,7 +15,7 @@ final private class KeyPredicates(column: Attribute, conf: SQLConf) {
 
   /** All keys, where they are listed, lists are allowed and a reader takes each of them for what it is. */
   def listed(k: KeyFacts): Option[Seq[Any]] =
-    Option(k.values).map(_.toArray.toSeq).filter(vs => types("IN") && vs.forall(readable))
+    Option(k.values).map(_.toArray.toSeq).filter(vs => types("IN") && vs.forall(readable(_, column.dataType)))
 
   /** Every key that the column can hold; one that it cannot is none of its values. */
   def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
@@ -28,7 +29,8 @@ final private class KeyPredicates(column: Attribute, conf: SQLConf) {
 
   def bounded(k: KeyFacts): Option[(String, Expression)] =
     for (
-      (low, high) <- k.range if types("MINMAX") && readable(low) && readable(high); p <- between(low, high)
+      (low, high) <- k.range if types("MINMAX") && Seq(low, high).forall(readable(_, column.dataType));
+      p <- between(low, high)
     )
       yield "minmax" -> p
 
@@ -44,16 +46,24 @@ private[sql] object KeyPredicates {
 
   /**
    * Whether a source takes the value for what it is: on its way to a file's reader a string becomes one of Java's, and
-   * bytes that are no UTF-8 become others.
+   * bytes that are no UTF-8 become others. A day of before the Gregorian calendar may be another one in a file, and is none
+   * of Java's if it is one of the ten that were left out; a timestamp of before 1900 may be another one too.
    */
-  def readable(v: Any): Boolean = v match {
-    case s: UTF8String => s.isValid
+  def readable(v: Any, t: DataType): Boolean = (v, t) match {
+    case (s: UTF8String, _) => s.isValid
+    case (n: Number, DateType) => n.longValue >= RebaseDateTime.lastSwitchGregorianDay
+    case (n: Number, TimestampType | TimestampNTZType) => n.longValue >= from1900
     case _ => true
   }
 
+  /** Microseconds of 1900-01-01, from which on no time zone's history differs between the calendars. */
+  private val from1900 = -2208988800000000L
+
   /** The bound of a comparison, if the column's type has it and its source takes it for what it is. */
   def bound(column: Attribute, c: Comparison, value: Any): Option[Expression] =
-    literal(value, column.dataType).filter(_ => readable(value)).map(asked(column, c).predicate(column, _))
+    literal(value, column.dataType)
+      .filter(_ => readable(value, column.dataType))
+      .map(asked(column, c).predicate(column, _))
 
   /** A file of milliseconds is asked for the whole millisecond that a bound lies in. */
   def asked(column: Attribute, c: Comparison): Comparison = column.dataType match {

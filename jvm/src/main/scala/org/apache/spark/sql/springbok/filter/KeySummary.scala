@@ -15,7 +15,7 @@ import org.apache.spark.util.AccumulatorV2
  * changes nothing but `rows`, which therefore decides nothing. Whole-numbered keys are kept as `Long`, whatever their type.
  *
  * @param values
- *   all distinct non-null values, null once there were more than the limit
+ *   all distinct non-null values, null once there were more than the limit, or took too many bytes
  * @param bloom
  *   null as long as `values` is not, or if none may be made
  */
@@ -32,6 +32,9 @@ final class KeyFacts(
   private var maxLong = Long.MinValue
   private var minAny: Any = null
   private var maxAny: Any = null
+
+  /** Bytes of the listed values of variable length; more than those of the distinct ones where lists were united. */
+  private var listedBytes = 0L
   @transient private lazy val ordering = TypeUtils.getInterpretedOrdering(dataType)
 
   /** Smallest and largest value; None if there was none but nulls. */
@@ -67,7 +70,10 @@ final class KeyFacts(
     if (other.minAny != null) widen(other.minAny, other.maxAny)
     if (values != null && other.values != null) {
       values.addAll(other.values): Unit
-      if (values.size > limit) overflow()
+      listedBytes += other.listedBytes
+      if (listedBytes > KeyFacts.maxListedBytes)
+        listedBytes = values.stream().mapToLong(KeyFacts.bytes(_)).sum()
+      if (values.size > limit || listedBytes > KeyFacts.maxListedBytes) overflow()
     } else {
       val (mine, theirs) = (asBloom(this), asBloom(other))
       values = null
@@ -84,6 +90,7 @@ final class KeyFacts(
     val v = if (values == null) null else new JHashSet[Any](values)
     val b = if (bloom == null) null else new SplitBlockBloom(bloom.words.clone())
     val c = new KeyFacts(dataType, limit, bloomBytes, rows, v, b)
+    c.listedBytes = listedBytes
     c.minLong = minLong
     c.maxLong = maxLong
     c.minAny = minAny
@@ -96,7 +103,10 @@ final class KeyFacts(
     if (maxAny == null || ordering.gt(high, maxAny)) maxAny = keep(high)
   }
 
-  private def list(value: Any): Unit = if (values.add(value) && values.size > limit) overflow()
+  private def list(value: Any): Unit = if (values.add(value)) {
+    if (!long) listedBytes += KeyFacts.bytes(value)
+    if (values.size > limit || listedBytes > KeyFacts.maxListedBytes) overflow()
+  }
 
   private def overflow(): Unit = {
     bloom = asBloom(this)
@@ -113,7 +123,7 @@ final class KeyFacts(
     }
 
   private def keep(value: Any): Any = value match {
-    case s: UTF8String => s.clone()
+    case s: UTF8String => s.copy()
     case v => v
   }
 }
@@ -122,16 +132,25 @@ object KeyFacts {
 
   /** Whole-numbered keys of a broadcast that are listed. */
   val listed: Int = 1 << 13
+
+  /** Bytes of strings that a task lists and sends; texts are no keys of a dimension. */
+  val maxListedBytes: Long = 128L << 10
+
+  private def bytes(value: Any): Long = value match {
+    case s: UTF8String => s.numBytes.toLong
+    case _ => 16L
+  }
 }
 
 /**
  * Summaries of the keys of one build stage: one [[KeyFacts]] a key, and which map partitions reported. Merged on the
- * scheduler's event loop, so partials are bounded: `mergeBytes` over all tasks and keys of the stage.
+ * scheduler's event loop, so partials are bounded: `mergeBytes` over all tasks and keys of the stage, of one task
+ * `taskBytes`.
  *
  * @param keys
  *   type and bloom size in bytes of each key
  */
-final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long)
+final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long, taskBytes: Long)
     extends AccumulatorV2[KeySummary.Partial, KeySummary] {
   private var facts: Array[KeyFacts] = fresh(Long.MaxValue)
   private val reported = new JBitSet()
@@ -150,7 +169,8 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   def begin(partition: Int): Array[KeyFacts] = {
     val context = TaskContext.get()
     // Every task of the stage sees the same number of tasks, so all decide alike.
-    val mine = fresh(mergeBytes / (if (context == null) 1 else context.numPartitions()))
+    val share = mergeBytes / (if (context == null) 1 else context.numPartitions())
+    val mine = fresh(math.min(share, taskBytes))
     if (context != null) {
       context.addTaskCompletionListener[Unit] { c =>
         if (!c.isFailed() && !c.isInterrupted()) add(KeySummary.Partial(partition, mine))
@@ -167,7 +187,7 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   override def isZero: Boolean = reported.isEmpty
 
   override def copy(): KeySummary = {
-    val c = new KeySummary(keys, limit, mergeBytes)
+    val c = new KeySummary(keys, limit, mergeBytes, taskBytes)
     c.facts = facts.map(_.copy())
     c.reported.or(reported)
     c

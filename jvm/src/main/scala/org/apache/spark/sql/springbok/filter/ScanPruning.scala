@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.filter
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
@@ -35,7 +36,8 @@ final private case class Pushed(
   def into(p: SparkPlan): SparkPlan = p.transformUp {
     case scan: FileSourceScanExec =>
       val s = buckets.fold(scan)(SparkLine.withBuckets(scan, _))
-      if (partition) SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ predicate)
+      if (partition)
+        SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ ScanPruning.kept(s, predicate))
       else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
     case b: BatchScanExec => SparkLine.withRuntimeFilter(b, predicate)
   }
@@ -179,6 +181,16 @@ final private class ScanPruning(
 }
 
 private object ScanPruning {
+
+  /**
+   * A predicate on partitions as the driver is to evaluate it. In a form that the metastore is not asked for: it fails on
+   * long lists and some literals, and compares strings by a collation of its own.
+   */
+  private[filter] def kept(scan: FileSourceScanExec, predicate: Expression): Expression =
+    scan.relation.location match {
+      case _: CatalogFileIndex => EqualNullSafe(predicate, Literal.TrueLiteral)
+      case _ => predicate
+    }
 
   /** Whether the files of the scan lie in folders by this column. */
   def byPartition(scan: FileSourceScanExec, column: Attribute, conf: SQLConf): Boolean =

@@ -26,27 +26,22 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private val stats = new PlanStats(lasting = lasting)
   private val shared = new SharedBuildSides(plan)
   private val forced = conf.getConf(SpringbokConf.FORCED)
-  private lazy val measured = plan.exists {
-    case LogicalQueryStage(_, _) => true
-    case _ => false
-  }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val limits = {
     val spark = SparkSession.active.sparkContext.getConf
     // The rows of a broadcast are a result that the driver collects; 0 is no limit.
     val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
     JoinLimits(
-      SpringbokConf.broadcastBytes(conf, measured),
+      SpringbokConf.broadcastBytes(conf, measured = false),
       conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
         conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
       conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES),
+      measuredBytes = SpringbokConf.broadcastBytes(conf, measured = true),
       sparkBroadcastBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
     )
   }
 
-  /** Bytes of the rows of the broadcasts that were chosen so far. */
-  private var held = 0.0
   private lazy val pruningKeys: Seq[Expression] =
     plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
   NeededOrder.mark(plan)
@@ -67,10 +62,6 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   }
 
   private def hinted(j: Join, record: JoinRecord, chosen: Strategy): Join = {
-    for (d <- record.latest; in <- d.input; Strategy.Broadcast(side) <- Some(d.choice.chosen)) {
-      val build = JoinChoice.build(in, side)
-      held += build.boundBytes.getOrElse(0.0) / build.sharedBy
-    }
     def on(side: BuildSide, s: JoinStrategyHint): JoinHint =
       if (side == BuildLeft) JoinHint(Some(HintInfo(Some(s))), None)
       else JoinHint(None, Some(HintInfo(Some(s))))
@@ -111,11 +102,11 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
         val fed = record.planned.exists(_.choice.reason == Reason.feedsPruning)
         if (fed || forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
           spark(Reason.feedsPruning)
-        else byCost(equiJoin(j, lk, rk))
+        else byCost(equiJoin(j, lk, rk, record))
       case ExtractSingleColumnNullAwareAntiJoin(_, _) =>
-        val d = byCost(otherJoin(j))
+        val d = byCost(otherJoin(j, record))
         d.copy(choice = d.choice.copy(Strategy.Broadcast(BuildRight), Reason.nullAwareAnti))
-      case _ => byCost(otherJoin(j))
+      case _ => byCost(otherJoin(j, record))
     }
   }
 
@@ -154,7 +145,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private def mergeable(t: JoinType, keys: Seq[Expression]): Boolean =
     t != LeftSingle && keys.forall(k => RowOrdering.isOrderable(k.dataType))
 
-  private def equiJoin(j: Join, lk: Seq[Expression], rk: Seq[Expression]): JoinInput = {
+  private def equiJoin(j: Join, lk: Seq[Expression], rk: Seq[Expression], record: JoinRecord): JoinInput = {
     val hash = hashable(lk ++ rk)
     val (pl, pr) = Placement.of(j.left, lk, j.right, rk, conf)
     val (fl, fr) = ForgoneFilter.of(j, lk, rk, stats, conf, cluster.cores)
@@ -169,7 +160,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       preservesRight = j.joinType == RightOuter || j.joinType == FullOuter,
       mergeable = mergeable(j.joinType, lk),
       cluster = cluster,
-      limits = limits.copy(held = held),
+      limits = limits.copy(held = JoinChooser.held(record)),
       defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
       cartesian = j.joinType.isInstanceOf[InnerLike],
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0
@@ -177,7 +168,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   }
 
   /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */
-  private def otherJoin(j: Join): JoinInput = JoinInput(
+  private def otherJoin(j: Join, record: JoinRecord): JoinInput = JoinInput(
     side(j.left, Nil, None),
     side(j.right, Nil, None),
     broadcastLeft = canBuildBroadcastLeft(j.joinType) || j.joinType == FullOuter,
@@ -188,7 +179,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     preservesRight = false,
     mergeable = false,
     cluster = cluster,
-    limits = limits.copy(held = held),
+    limits = limits.copy(held = JoinChooser.held(record)),
     defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
     equi = false,
     cartesian = j.joinType.isInstanceOf[InnerLike]
@@ -245,6 +236,18 @@ private[join] object JoinChooser {
     }
     plan
   }
+
+  /** Bytes of the rows of the broadcasts that the joins before this one have, planned or made; of a shared one its part. */
+  private def held(record: JoinRecord): Double =
+    record.query.joins.filter(_.id < record.id).flatMap(bytesHeld).sum
+
+  private def bytesHeld(record: JoinRecord): Option[Double] = for {
+    decision <- record.latest
+    in <- decision.input
+    if decision.choice.distribution.contains(Distribution.Broadcast)
+    build = JoinChoice.build(in, Strategy.build(decision.choice.chosen).get)
+    bytes <- build.boundBytes
+  } yield bytes / build.sharedBy
 
   def record(j: Join, query: QueryRecord): JoinRecord = query.addJoin { (q, id) =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {

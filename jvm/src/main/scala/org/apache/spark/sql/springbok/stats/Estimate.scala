@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.stats
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, UnsafeRow}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /** Where a number comes from, best first. */
@@ -146,6 +147,10 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 }
 
 object Estimate {
+
+  /** A size in bytes that Spark has of a plan or of files, if it is no stand-in for an unknown one. */
+  def known(bytes: BigInt): Option[Double] =
+    Option.when(bytes != SQLConf.get.defaultSizeInBytes && bytes < Long.MaxValue)(bytes.toDouble)
 
   /** A value in Catalyst's representation as a number, None if it is none. */
   def number(v: Any): Option[Double] = v match {

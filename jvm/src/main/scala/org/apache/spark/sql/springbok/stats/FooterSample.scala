@@ -1,12 +1,14 @@
 package org.apache.spark.sql.springbok.stats
 
 import java.lang.ref.SoftReference
+import java.security.PrivilegedAction
 import java.util.concurrent.{Callable, ExecutionException}
 
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
@@ -103,10 +105,16 @@ private[stats] object FooterSample {
     Table(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
 
-  /** Each in a thread of its own, as many at once: new threads read as the caller's user. */
+  /** Each in a thread of its own, as many at once, as the caller's user. */
   private def inParallel[A, B](all: Seq[A], threads: Int)(f: A => B): Seq[B] = {
+    val user = UserGroupInformation.getCurrentUser
     val pool = ThreadUtils.newDaemonFixedThreadPool(threads, "springbok-footers")
-    try pool.invokeAll(all.map(a => (() => f(a)): Callable[B]).asJava).asScala.map(_.get()).toSeq
+    try
+      pool
+        .invokeAll(all.map(a => (() => user.doAs((() => f(a)): PrivilegedAction[B])): Callable[B]).asJava)
+        .asScala
+        .map(_.get())
+        .toSeq
     catch { case e: ExecutionException => throw e.getCause }
     finally pool.shutdownNow(): Unit
   }

@@ -7,7 +7,6 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.springbok.BroadcastKeys
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.IntegralType
 
 /** Rows and columns of a join, by Impala's FK/PK and generic formulas. */
 private[springbok] object JoinEstimate {
@@ -157,10 +156,9 @@ private[springbok] object JoinEstimate {
     math.max(values, keys.rows.fold(0.0)(_.value))
   }
 
-  /** The column that a key is, or a cast of it to a whole number. */
+  /** The column that a key is, or of which it is a cast that changes no value. */
   private[stats] def column(key: Expression, e: Estimate): Option[ColumnStats] = key match {
-    case a: Attribute => e.columns.get(a)
-    case Cast(a: Attribute, _: IntegralType, _, _) => e.columns.get(a)
+    case WidenedColumn(a) => e.columns.get(a)
     case _ => None
   }
 

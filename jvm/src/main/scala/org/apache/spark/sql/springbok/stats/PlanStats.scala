@@ -77,7 +77,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
           r.value * part.expected,
           r.bound * part.bound,
           Source.Estimated,
-          math.max(r.bound * part.bound, r.most * part.most)
+          math.max(r.bound * part.bound, if (whole(child)) r.most * part.most else r.most)
         )
       c.withRows(c.rows.map(left))
     case p: Project => measured(p, project(p.projectList, apply(p.child), p.output))
@@ -110,6 +110,12 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
       a.withRows((a.rows ++ b.rows).minByOption(_.bound).map(_.copy(source = Source.Estimated)))
     case Except(l, _, _) => apply(l)
     case _ => Estimate.unknown(plan.output)
+  }
+
+  /** Whether its rows are a table's, each of them once: what row groups hold is a part of those. */
+  private def whole(p: LogicalPlan): Boolean = p match {
+    case Project(_, child) => whole(child)
+    case _ => p.isInstanceOf[LogicalRelation]
   }
 
   private def stage(s: LogicalQueryStage): Estimate = {
@@ -202,7 +208,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
     val columns = list.flatMap {
       case a: Attribute => child.columns.get(a).map(a -> _)
       case a @ Alias(from: Attribute, _) => child.columns.get(from).map(a.toAttribute -> _)
-      case a @ Alias(Cast(from: Attribute, _: IntegralType, _, _), _) =>
+      case a @ Alias(e @ WidenedColumn(from), _) if e != from =>
         child.columns.get(from).map(c => a.toAttribute -> c.copy(values = LazyValues.unknown))
       case _ => None
     }

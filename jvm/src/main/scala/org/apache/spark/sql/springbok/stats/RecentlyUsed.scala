@@ -14,7 +14,8 @@ final private[stats] class RecentlyUsed[K, V](most: Long)(weigh: V => Long) {
 
   def get(key: K): Option[V] = synchronized(Option(known.get(key)))
 
-  def put(key: K, value: V): Unit = synchronized {
+  /** What would push out most of the others is not kept. */
+  def put(key: K, value: V): Unit = if (weigh(value) <= most / 4) synchronized {
     weight += weigh(value) - Option(known.put(key, value)).fold(0L)(weigh)
     val eldest = known.values.iterator
     while (weight > most && eldest.hasNext) {

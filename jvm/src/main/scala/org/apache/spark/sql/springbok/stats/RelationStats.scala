@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogStatisti
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
 import org.apache.spark.sql.catalyst.plans.logical.{ColumnStat, Statistics}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types._
 
@@ -127,10 +126,8 @@ final private[stats] class RelationStats {
     }
     val e = estimate(output, rows, columns)
     // A cached table's, or a source's, own bytes say what the types do not.
-    val counted = rows.filter(_ => s.sizeInBytes < SQLConf.get.defaultSizeInBytes)
-    counted
-      .filter(_.value > 0)
-      .fold(e)(n => e.copy(rowBytes = math.max(e.rowBytes, s.sizeInBytes.toDouble / n.value)))
+    val width = for (bytes <- Estimate.known(s.sizeInBytes); n <- rows if n.value > 0) yield bytes / n.value
+    width.fold(e)(w => e.copy(rowBytes = math.max(e.rowBytes, w)))
   }
 
   private def estimate(

@@ -62,7 +62,11 @@ object Selectivity extends PredicateHelper {
     case _ => None
   }
 
+  private def known(s: Double): Part = Part(s, s)
   private def exactly(s: Double): Part = Part(s, s, s)
+
+  /** Values of a list that row groups are asked for one by one. */
+  private val fewValues = 20
 
   /** Impala's `PlanNode.computeCombinedSelectivity`: ascending, the i-th counts with its i-th root. */
   def combine(selectivities: Seq[Double]): Double =
@@ -90,7 +94,12 @@ object Selectivity extends PredicateHelper {
       if (high < low) floor(column)
       else if (max == min) 1.0
       else math.max(floor(column), (high - low) / (max - min))
-    Part(s, s, if (high < low) s else column.within(low, high))
+    // Of the bounds that are asked for alone: what is known of the column may be of some of its files.
+    val within = column.within(
+      parts.flatMap(_.low).maxOption.getOrElse(Double.NegativeInfinity),
+      parts.flatMap(_.high).minOption.getOrElse(Double.PositiveInfinity)
+    )
+    Part(s, s, within)
   }
 
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
@@ -106,14 +115,17 @@ object Selectivity extends PredicateHelper {
     } yield {
       val s = math.min(1.0, one * values.size)
       // A key that is surely unique is found once; of others a row group may have as many as it has rows.
+      val numbers = values.flatMap(Estimate.number)
       val most =
         if (c.proven) s
-        else values.map(v => Estimate.number(v).fold(1.0)(n => c.within(n, n))).sum
+        else if (numbers.isEmpty || numbers.size < values.size) 1.0
+        else if (numbers.size > fewValues) c.within(numbers.min, numbers.max)
+        else numbers.map(n => c.within(n, n)).sum
       Part(s, s, math.min(1.0, most))
     }
     e match {
-      case IsNotNull(a: Attribute) => Some(exactly(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
-      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => exactly(math.max(n, 1e-6)))
+      case IsNotNull(a: Attribute) => Some(known(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
+      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => known(math.max(n, 1e-6)))
       case IsNotNull(_) | Literal(true, _) => Some(exactly(1.0))
       case Literal(_, BooleanType) => Some(exactly(0.0))
       // One value, be it one that a subquery finds.

@@ -102,7 +102,10 @@ object BloomBenchmark {
 
     private def filled(p: ProjectExec): SparkPlan = {
       val key = BuildKey.of(p.output.head, p.output) -> bytes
-      SummarizeKeysExec(SummaryPlan(Nil, Seq(key), inLimit = 1024, mergeBytes = Long.MaxValue), p)
+      SummarizeKeysExec(
+        SummaryPlan(Nil, Seq(key), inLimit = 1024, mergeBytes = Long.MaxValue, taskBytes = Long.MaxValue),
+        p
+      )
     }
 
     private def aggregated: () => Unit = {
