@@ -182,6 +182,21 @@ class PlanStatsSuite extends SpringbokTest {
     assert(estimate("SELECT k FROM early UNION ALL SELECT id * 2 FROM late").columns.isEmpty)
   }
 
+  test("a timestamp as a number has no range of microseconds, nor what is narrowed the one of the wider") {
+    table("moments", "SELECT timestamp_seconds(id) AS t, id AS k, CAST(id AS INT) AS i FROM range(1000)")
+    def known(expression: String) = estimate(s"SELECT $expression AS x FROM moments").columns.nonEmpty
+    assert(known("i") && known("CAST(i AS BIGINT)"))
+    assert(!known("CAST(t AS BIGINT)") && !known("CAST(k AS INT)"))
+  }
+
+  test("sizes that stand for unknown ones are none") {
+    val standIn = org.apache.spark.sql.internal.SQLConf.get.defaultSizeInBytes
+    assert(Estimate.known(1000).contains(1000.0) && Estimate.known(standIn).isEmpty)
+    conf("spark.sql.defaultSizeInBytes" -> "10")(
+      assert(Estimate.known(1000).isDefined && Estimate.known(10).isEmpty)
+    )
+  }
+
   test("operators: set operations, samples, expansions, generators, cached tables") {
     write("t", "parquet")
     assert(rows("SELECT * FROM t TABLESAMPLE (10 PERCENT)").map(_._1).exists(r => math.abs(r - 200) < 1))
