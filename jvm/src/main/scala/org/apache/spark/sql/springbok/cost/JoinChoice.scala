@@ -51,9 +51,9 @@ final case class JoinInput(
  * @param advisoryBytes
  *   adaptive execution's advisory partition size, compressed bytes
  * @param measuredBytes
- *   the same of a side that has run
+ *   largest build side of a broadcast where that side has run, bytes in memory
  * @param held
- *   bytes in memory of the query's other broadcasts
+ *   bytes in memory of the broadcasts of the query's joins before this one
  * @param sparkBroadcastBytes
  *   bytes that Spark itself refuses to collect or broadcast
  * @param sparkBroadcastRows
@@ -225,23 +225,19 @@ object JoinChoice {
    */
   private def overBroadcastLimit(side: Side, in: JoinInput): Option[Reason] = {
     val bytes = if (side.sent) in.limits.measuredBytes else in.limits.broadcastBytes
-    val held = in.cluster.broadcastLimit(bytes, in.limits.broadcastFraction)
-    val limit = math.min(held, in.limits.sparkBroadcastBytes.toDouble)
-    val most =
-      math.min(
-        in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held,
-        in.limits.sparkBroadcastBytes.toDouble
-      )
+    val spark = in.limits.sparkBroadcastBytes.toDouble
+    val limit = math.min(in.cluster.broadcastLimit(bytes, in.limits.broadcastFraction), spark)
+    val most = math.min(in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held, spark)
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
-      case _ if side.slow => Some(Reason.timeOut)
-      case _ if side.mostBytes.exists(_ > math.max(most, smallBytes)) =>
-        Some(Reason.mayBeTooBig(side.mostBytes.get, most))
       case _ =>
-        side.boundRows
+        def mayBeTooBig =
+          side.mostBytes.filter(_ > math.max(most, smallBytes)).map(Reason.mayBeTooBig(_, most))
+        def tooManyRows = side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))
+        Option.when(side.slow)(Reason.timeOut).orElse(mayBeTooBig).orElse(tooManyRows)
     }
   }
 

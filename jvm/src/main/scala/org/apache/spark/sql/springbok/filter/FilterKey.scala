@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.springbok.CannotRaise
+import org.apache.spark.sql.springbok.stats.WidenedColumn
 import org.apache.spark.sql.types._
 
 /**
@@ -23,11 +24,7 @@ object FilterKey {
     else None
 
   /** The column that a key is: a column or a widening cast of one. Such expressions keep order. */
-  def column(key: Expression): Option[Attribute] = key match {
-    case a: Attribute => Some(a)
-    case Cast(a: Attribute, to: IntegralType, _, _) if widens(a, to) => Some(a)
-    case _ => None
-  }
+  def column(key: Expression): Option[Attribute] = WidenedColumn.unapply(key)
 
   /**
    * The same as the scan's own attribute: a query may spell it otherwise than the table, and files and catalogs are asked
@@ -68,9 +65,4 @@ object FilterKey {
 
   private def hashed(key: Expression): Expression =
     If(IsNull(key), Literal(null, LongType), XxHash64(Seq(key), 42L))
-
-  private def widens(a: Attribute, to: IntegralType): Boolean = a.dataType match {
-    case from: IntegralType => from.defaultSize <= to.defaultSize
-    case _ => false
-  }
 }

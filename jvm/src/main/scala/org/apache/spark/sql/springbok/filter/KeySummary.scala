@@ -33,7 +33,7 @@ final class KeyFacts(
   private var minAny: Any = null
   private var maxAny: Any = null
 
-  /** Bytes of the listed values of variable length; more than those of the distinct ones where lists were united. */
+  /** Bytes of the listed values but whole numbers; more than those of the distinct ones where lists were united. */
   private var listedBytes = 0L
   @transient private lazy val ordering = TypeUtils.getInterpretedOrdering(dataType)
 

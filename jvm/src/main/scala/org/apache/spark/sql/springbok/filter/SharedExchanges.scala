@@ -41,10 +41,8 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
   private val known = new IdentityHashMap[Exchange, Boolean]()
 
   /** Asked each time that a key passes the exchange. */
-  def shared(e: Exchange): Boolean = {
-    if (!known.containsKey(e)) known.put(e, alike.contains(leaves(e)) && twice(e.canonicalized)): Unit
-    known.get(e)
-  }
+  def shared(e: Exchange): Boolean =
+    known.computeIfAbsent(e, e => alike.contains(leaves(e)) && twice(e.canonicalized))
 }
 
 private[springbok] object SharedExchanges {

@@ -41,7 +41,6 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       sparkBroadcastBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
     )
   }
-
   private lazy val pruningKeys: Seq[Expression] =
     plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
   NeededOrder.mark(plan)
@@ -82,7 +81,8 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private def decide(j: Join, record: JoinRecord): JoinDecision = {
     def spark(reason: Reason) = JoinDecision(JoinChoice.spark(reason), None, None, None)
     lazy val hints = UserHints.of(record.userHint, possible(j))
-    def byCost(input: JoinInput) = {
+    def byCost(sides: JoinInput) = {
+      val input = sides.copy(limits = limits.copy(held = JoinChooser.held(record)))
       val source = (p: LogicalPlan) => stats(p).rows.map(_.source.name)
       // Another one when it is revised than at first, and then always the same.
       val revised = if (record.planned.isEmpty) 0 else 17
@@ -102,11 +102,11 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
         val fed = record.planned.exists(_.choice.reason == Reason.feedsPruning)
         if (fed || forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
           spark(Reason.feedsPruning)
-        else byCost(equiJoin(j, lk, rk, record))
+        else byCost(equiJoin(j, lk, rk))
       case ExtractSingleColumnNullAwareAntiJoin(_, _) =>
-        val d = byCost(otherJoin(j, record))
+        val d = byCost(otherJoin(j))
         d.copy(choice = d.choice.copy(Strategy.Broadcast(BuildRight), Reason.nullAwareAnti))
-      case _ => byCost(otherJoin(j, record))
+      case _ => byCost(otherJoin(j))
     }
   }
 
@@ -145,7 +145,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private def mergeable(t: JoinType, keys: Seq[Expression]): Boolean =
     t != LeftSingle && keys.forall(k => RowOrdering.isOrderable(k.dataType))
 
-  private def equiJoin(j: Join, lk: Seq[Expression], rk: Seq[Expression], record: JoinRecord): JoinInput = {
+  private def equiJoin(j: Join, lk: Seq[Expression], rk: Seq[Expression]): JoinInput = {
     val hash = hashable(lk ++ rk)
     val (pl, pr) = Placement.of(j.left, lk, j.right, rk, conf)
     val (fl, fr) = ForgoneFilter.of(j, lk, rk, stats, conf, cluster.cores)
@@ -160,7 +160,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       preservesRight = j.joinType == RightOuter || j.joinType == FullOuter,
       mergeable = mergeable(j.joinType, lk),
       cluster = cluster,
-      limits = limits.copy(held = JoinChooser.held(record)),
+      limits = limits,
       defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
       cartesian = j.joinType.isInstanceOf[InnerLike],
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0
@@ -168,7 +168,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   }
 
   /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */
-  private def otherJoin(j: Join, record: JoinRecord): JoinInput = JoinInput(
+  private def otherJoin(j: Join): JoinInput = JoinInput(
     side(j.left, Nil, None),
     side(j.right, Nil, None),
     broadcastLeft = canBuildBroadcastLeft(j.joinType) || j.joinType == FullOuter,
@@ -179,7 +179,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     preservesRight = false,
     mergeable = false,
     cluster = cluster,
-    limits = limits.copy(held = JoinChooser.held(record)),
+    limits = limits,
     defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
     equi = false,
     cartesian = j.joinType.isInstanceOf[InnerLike]

@@ -29,6 +29,18 @@ final case class Rows(value: Double, bound: Double, source: Source, most: Double
   def scale(by: Double): Rows =
     Rows(value * by, bound * by, Source.Estimated, most * by)
 
+  /** Those of both. */
+  def +(other: Rows): Rows =
+    Rows(value + other.value, bound + other.bound, Source.Estimated, most + other.most)
+
+  /** No fewer than the others. */
+  def atLeast(other: Rows): Rows = Rows(
+    math.max(value, other.value),
+    math.max(bound, other.bound),
+    Source.Estimated,
+    math.max(most, other.most)
+  )
+
   /** At most `n` of them. */
   def atMost(n: Double): Rows =
     Rows(math.min(n, value), math.min(n, bound), Source.Estimated, math.min(n, most))

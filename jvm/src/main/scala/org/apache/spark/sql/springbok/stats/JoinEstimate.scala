@@ -29,36 +29,22 @@ private[springbok] object JoinEstimate {
       val domain = keys.fold(1.0) { case (lk, rk) => keyDomain(lk, rk, l, r) }
       val matched = lr.value * rr.value / math.max(1.0, domain)
       val once = if (runtime && settled(j)) (left.proven, right.proven) else (left.believed, right.believed)
-      val bound = math.max(matched, most(lr.bound, rr.bound, once))
-      val surely = math.max(matched, most(lr.most, rr.most, once))
+      val matches = Rows(
+        matched,
+        math.max(matched, most(lr.bound, rr.bound, once)),
+        Source.Estimated,
+        math.max(matched, most(lr.most, rr.most, once))
+      )
       val kept = math.min(1.0, rr.value / math.max(1.0, domain))
       j.joinType match {
         case LeftSemi => lr.copy(value = lr.value * kept, source = Source.Estimated)
         case LeftAnti =>
           lr.copy(value = lr.value * math.max(Selectivity.default, 1 - kept), source = Source.Estimated)
         case _: ExistenceJoin => lr
-        case LeftOuter | LeftSingle =>
-          Rows(
-            math.max(lr.value, matched),
-            math.max(lr.bound, bound),
-            Source.Estimated,
-            math.max(lr.most, surely)
-          )
-        case RightOuter =>
-          Rows(
-            math.max(rr.value, matched),
-            math.max(rr.bound, bound),
-            Source.Estimated,
-            math.max(rr.most, surely)
-          )
-        case FullOuter =>
-          Rows(
-            math.max(matched, lr.value + rr.value),
-            math.max(bound, lr.bound + rr.bound),
-            Source.Estimated,
-            math.max(surely, lr.most + rr.most)
-          )
-        case _ => Rows(matched, bound, Source.Estimated, surely)
+        case LeftOuter | LeftSingle => matches.atLeast(lr)
+        case RightOuter => matches.atLeast(rr)
+        case FullOuter => matches.atLeast(lr + rr)
+        case _ => matches
       }
     }
     Estimate(rows, width, columns).narrowed

@@ -256,8 +256,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   private def union(u: Union): Estimate = {
     val children = u.children.map(apply)
     val rows = Option.when(children.forall(_.rows.isDefined)) {
-      val rs = children.flatMap(_.rows)
-      Rows(rs.map(_.value).sum, rs.map(_.bound).sum, Source.Estimated, rs.map(_.most).sum)
+      children.flatMap(_.rows).foldLeft(Rows(0, 0, Source.Estimated))(_ + _)
     }
     val columns = u.output.zipWithIndex.flatMap { case (a, i) =>
       val each = u.children.zip(children).map { case (c, e) => e.columns.get(c.output(i)) }

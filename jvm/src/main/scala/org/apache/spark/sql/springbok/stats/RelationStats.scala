@@ -7,7 +7,12 @@ import scala.util.Try
 import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogStatistics}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
 import org.apache.spark.sql.catalyst.plans.logical.{ColumnStat, Statistics}
-import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{
+  CatalogFileIndex,
+  FileIndex,
+  HadoopFsRelation,
+  LogicalRelation
+}
 import org.apache.spark.sql.springbok.report.Reason
 import org.apache.spark.sql.types._
 
@@ -49,7 +54,7 @@ final private[stats] class RelationStats {
           )
         case None =>
           val counted = catalog.sizeInBytes.toDouble
-          present(fs).flatMap { now =>
+          present(fs).map(_.sizeInBytes.toDouble).flatMap { now =>
             if (analyzed == 0 && now > 0) Some("they count no rows, and its files are not empty")
             else
               Option.when(math.max(counted, now) > 2 * math.max(1.0, math.min(counted, now)))(
@@ -59,10 +64,10 @@ final private[stats] class RelationStats {
       }
     }
 
-  /** Bytes of the files that there are now; None where an index that was not listed repeats what the catalog says. */
-  private def present(fs: HadoopFsRelation): Option[Double] = fs.location match {
-    case c: CatalogFileIndex => TableFiles.of(c).map(_.bytes.toDouble)
-    case index => Some(index.sizeInBytes.toDouble)
+  /** The index of the files that there are now; None where one that cannot be listed repeats what the catalog says. */
+  private def present(fs: HadoopFsRelation): Option[FileIndex] = fs.location match {
+    case c: CatalogFileIndex => PartitionListing.of(c)
+    case index => Some(index)
   }
 
   def relation(r: LogicalRelation, fs: HadoopFsRelation): Estimate = {

@@ -62,7 +62,8 @@ object Selectivity extends PredicateHelper {
     case _ => None
   }
 
-  private def known(s: Double): Part = Part(s, s)
+  /** Where it holds as often as the files that were read say, or as if values were spread evenly. */
+  private def likely(s: Double): Part = Part(s, s)
   private def exactly(s: Double): Part = Part(s, s, s)
 
   /** Values of a list that row groups are asked for one by one. */
@@ -124,8 +125,8 @@ object Selectivity extends PredicateHelper {
       Part(s, s, math.min(1.0, most))
     }
     e match {
-      case IsNotNull(a: Attribute) => Some(known(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
-      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => known(math.max(n, 1e-6)))
+      case IsNotNull(a: Attribute) => Some(likely(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
+      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => likely(math.max(n, 1e-6)))
       case IsNotNull(_) | Literal(true, _) => Some(exactly(1.0))
       case Literal(_, BooleanType) => Some(exactly(0.0))
       // One value, be it one that a subquery finds.
