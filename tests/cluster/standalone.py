@@ -54,6 +54,20 @@ def executors(spark: SparkSession) -> int:
     return int(context.sc().getExecutorMemoryStatus().size()) - 1
 
 
+def plans_alone(spark: SparkSession) -> bool:
+    """Whether a query is planned where nobody answers for the block managers."""
+    context: Any = spark.sparkContext._jsc
+    master = context.sc().env().blockManager().master()
+    endpoint = master.driverEndpoint()
+    set_endpoint = getattr(master, "driverEndpoint_$eq")
+    set_endpoint(None)
+    try:
+        report = springbok.report(spark.sql(SQL))
+        return len(report.joins) == 2 and not report.failures
+    finally:
+        set_endpoint(endpoint)
+
+
 def main() -> None:
     spark = session()
     for strategy in ("MERGE", "BROADCAST", "SHUFFLE_HASH"):
@@ -72,6 +86,7 @@ def main() -> None:
             "planned for": report.resources.executors,
             "cores": report.resources.cores_per_executor,
             "filters": [f.status for f in report.filters],
+            "plans alone": plans_alone(spark),
             "failures": [str(f) for f in report.failures],
         }
         print(json.dumps(outcome), flush=True)

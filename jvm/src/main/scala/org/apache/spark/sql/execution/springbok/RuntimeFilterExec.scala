@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.filter.{FilterKey, LateContains, LateFilter}
@@ -215,9 +216,15 @@ case class AppliedRuntimeFilterExec(
   // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
   // one, as a file's are.
   private def keepAtMost: Int =
-    if (info.grouped || !child.collectLeaves().forall(_.isInstanceOf[FileSourceScanExec]))
+    if (info.grouped || !fixedOrder(child))
       AppliedRuntimeFilterExec.sample
     else ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
+
+  private def fixedOrder(p: SparkPlan): Boolean = p match {
+    case _: FileSourceScanExec => true
+    case _: Exchange => false
+    case _ => p.children.nonEmpty && p.children.forall(fixedOrder)
+  }
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()

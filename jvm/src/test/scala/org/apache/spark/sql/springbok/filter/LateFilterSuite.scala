@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.filter
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
 
 /** Filters that arrive while their scan runs. */
@@ -71,6 +72,16 @@ class LateFilterSuite extends SpringbokTest {
 
   private val plain =
     "SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM fact f JOIN mid m ON f.k = m.k WHERE g = 7"
+
+  test("the build side's exchange has other partitions than it was placed with: the filter never came") {
+    conf(patient :+ ("spark.sql.shuffle.partitions" -> "110"): _*) {
+      val df = late(plain)
+      val partitions = collect(executed(df)) { case e: ShuffleExchangeExec =>
+        e.outputPartitioning.numPartitions
+      }
+      assert(partitions.filter(_ > 1).toSet == Set(201) && out(df) == rows / 50)
+    }
+  }
 
   private def held(hold: String, sql: String): DataFrame = conf(never) {
     LateFilterSuite.holding = hold

@@ -104,14 +104,4 @@ class SplitBlockBloomSuite extends AnyFunSuite {
       )
     )
   }
-
-  test("a task that rejects too little pauses, looks again, and pauses longer") {
-    val s = new org.apache.spark.sql.execution.springbok.FilterSampler(100)
-    def tested(rows: Int): Int = (1 to rows).count(_ => !s.paused() && { s.saw(passed = true): Unit; true })
-    val n = 1 << 20
-    val t = tested(n)
-    assert(t > 0 && t < n / 8, t.toString)
-    val useful = new org.apache.spark.sql.execution.springbok.FilterSampler(100)
-    assert((1 to n).forall(_ => !useful.paused() && !useful.saw(passed = false)))
-  }
 }

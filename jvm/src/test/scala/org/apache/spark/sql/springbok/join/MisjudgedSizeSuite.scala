@@ -62,6 +62,23 @@ class MisjudgedSizeSuite extends SpringbokTest {
     }
   }
 
+  test(
+    "analyzed rows of a table whose files are not listed are no bound: only the catalog's own bytes confirm them"
+  ) {
+    def rulesOut(name: String): Boolean = {
+      spark.sql(
+        s"CREATE TABLE $name USING csv PARTITIONED BY (p) AS SELECT id AS k, id % 2 AS g, id % 3 AS p FROM range(300)"
+      ): Unit
+      spark.sql(s"ANALYZE TABLE $name COMPUTE STATISTICS"): Unit
+      ruledOut(s"SELECT count(*), max(f.v) FROM facts f JOIN $name a ON f.k = a.k")(
+        "BUILD_SIDE_MAY_BE_TOO_BIG"
+      )
+    }
+    conf(SpringbokConf.FOOTERS_MAX_PARTITIONS.key -> "2")(assert(rulesOut("unlisted")))
+    assert(!rulesOut("listed"))
+    for (name <- Seq("unlisted", "listed")) spark.sql(s"DROP TABLE $name"): Unit
+  }
+
   test("arrays are as wide as their elements") {
     val sql = "SELECT count(*), max(size(v.a)) FROM facts f JOIN vectors v ON f.k = v.k"
     val side = decision("SELECT f.k, v.a FROM facts f JOIN vectors v ON f.k = v.k").input.get.right

@@ -3,10 +3,14 @@ package org.apache.spark.sql.springbok.stats
 import java.io.{InterruptedIOException, IOException}
 import java.net.SocketTimeoutException
 import java.nio.channels.ClosedByInterruptException
-import java.util.concurrent.{CountDownLatch, TimeUnit}
+import java.security.PrivilegedAction
+import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
+import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.springbok.{Guarded, Interrupted, SpringbokConf, SpringbokTest}
 
@@ -50,6 +54,15 @@ class FooterSampleSuite extends SpringbokTest {
     }
     assert(rows("SELECT * FROM slow").contains(1000.0))
     assert(alone.get == 0)
+  }
+
+  test("footers that are read in threads are read as the caller's user") {
+    distant("owned", 4)
+    val users = ConcurrentHashMap.newKeySet[String]()
+    DistantFileSystem.opening = _ => users.add(UserGroupInformation.getCurrentUser.getUserName): Unit
+    val read: PrivilegedAction[Option[Double]] = () => rows("SELECT * FROM owned")
+    assert(UserGroupInformation.createRemoteUser("someone").doAs(read).contains(1000.0))
+    assert(users.asScala.toSet == Set("someone"))
   }
 
   test("a sample that ran out of time was resumed by each rule and each planning") {
