@@ -29,7 +29,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   val keyType: String => Reason = declined.of1(
     "KEY_TYPE_UNSUPPORTED",
     "keys of type {type} get no filter",
-    "All others that an equi-join may have do: numbers, dates, timestamps, strings, binary, and structs and arrays of these."
+    "Numbers, dates, timestamps, intervals, strings, binary, and structs and arrays of these do; BOOLEAN and TIME do not."
   )
   val keyExpression: String => Reason = declined.of1(
     "KEY_EXPRESSION",
@@ -146,7 +146,7 @@ private[report] trait FilterReasons { this: ReasonRegistry =>
   val noBloom: Reason = declined.fixed(
     "SUMMARY_TOO_BIG",
     "the build side has too many keys for a list, and partial bloom filters would be too large to merge",
-    "The driver merges one partial bloom filter of each task.",
+    "The driver merges one partial bloom filter of each task: all of them may take the least of this setting and a twentieth of the driver's heap, each one a twentieth of its executor's heap divided by its cores.",
     by(FILTER_MERGE_BYTES)
   )
   val typesOff: Reason = declined.fixed(

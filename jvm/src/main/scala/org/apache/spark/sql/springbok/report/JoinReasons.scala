@@ -139,7 +139,7 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
   val tooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_TOO_BIG",
     "the build side may take {bytes:size}, the limit is {limit:size}",
-    "The limit is the smallest of this setting, which is 0 unless set where `spark.sql.autoBroadcastJoinThreshold` is -1, and `spark.springbok.join.broadcastMemoryFraction` of the driver's and an executor's heap.",
+    "The limit is the smallest of this setting (0 unless set where `spark.sql.autoBroadcastJoinThreshold` is -1), 0.55 × `spark.springbok.join.broadcastMemoryFraction` of the smaller of the driver's and an executor's heap (a relation takes about twice its rows), `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`.",
     by(BROADCAST_BYTES_LIMIT)
   )
   val hashTableTooBig: (Double, Double) => Reason = alternative.of2(

@@ -77,7 +77,7 @@ object SpringbokReport {
   private def note(conf: SQLConf, record: Option[QueryRecord], plan: SparkPlan): JValue =
     if (!conf.getConf(SpringbokConf.ENABLED))
       JString(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
-    else if (record.isEmpty) JString("The query has no join: Spark planned alone.")
+    else if (record.isEmpty) JString("No join was planned by Springbok.")
     else if (!plan.exists(_.isInstanceOf[AdaptiveSparkPlanExec]))
       JString(s"Few runtime filters: ${Reason.adaptiveOff.text}.")
     else JNull
