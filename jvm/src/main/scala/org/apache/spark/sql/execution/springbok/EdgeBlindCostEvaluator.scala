@@ -17,10 +17,17 @@ import org.apache.spark.sql.springbok.report.QueryRecord
  */
 class EdgeBlindCostEvaluator extends CostEvaluator {
   override def evaluateCost(plan: SparkPlan): Cost = {
-    val bare = plan.transformUp { case f: RuntimeFilterExec => f.child }
+    val bare =
+      if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) withoutEdges(plan) else plan
     val shuffles = SimpleCostEvaluator(SQLConf.get.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN))
       .evaluateCost(bare)
     PlanCost(bare.collect { case j: BaseJoinExec if overtaken(j) => j }.size, shuffles)
+  }
+
+  /** Build sides are not entered from the scans that they hang on. */
+  private def withoutEdges(p: SparkPlan): SparkPlan = p match {
+    case f: RuntimeFilterExec => withoutEdges(f.child)
+    case _ => p.mapChildren(withoutEdges)
   }
 
   private def overtaken(j: BaseJoinExec): Boolean = j match {

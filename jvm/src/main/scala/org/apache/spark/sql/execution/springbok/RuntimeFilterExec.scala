@@ -125,6 +125,12 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
     source.canonicalized
   )(null)
 
+  /** EXPLAIN goes this way: the build side's operators are numbered and shown under their join, not here once more. */
+  override def foreachUp(f: SparkPlan => Unit): Unit = {
+    child.foreachUp(f)
+    f(this)
+  }
+
   override def generateTreeString(
       depth: Int,
       lastChildren: JArrayList[Boolean],

@@ -66,7 +66,7 @@ object Cluster {
 
   /** The running cluster; `spark.springbok.cluster.*` wins where it is set. */
   def of(sc: SparkContext, conf: SQLConf): Cluster = {
-    val spark = sc.getConf
+    val spark = sc.conf
     val local = sc.isLocal
     val live = if (local) 1 else executors(sc)
     // Before the first executor has registered, what was asked for stands in.

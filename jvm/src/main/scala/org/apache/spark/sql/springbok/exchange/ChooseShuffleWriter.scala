@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.exchange
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.SparkEnv
 import org.apache.spark.internal.config.SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD
 import org.apache.spark.shuffle.sort.SortShuffleManager
@@ -111,14 +113,20 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       other.copyTagsFrom(e)
       other
     }
-    def go(p: SparkPlan): SparkPlan = p.mapChildren(go) match {
-      case e: ShuffleExchangeExec if wanted.exists(_ eq p) => changed(e)
-      // It knows its build side's stage by its canonical form.
-      case f: AppliedRuntimeFilterExec if f.late.isDefined =>
-        f.withSource(f.source.transformDown {
-          case e: ShuffleExchangeExec if canonical(e) => changed(e)
-        })
-      case same => same
+    // A build side that hangs on scans as edges stays the same object everywhere.
+    val done = new IdentityHashMap[SparkPlan, SparkPlan]()
+    def go(p: SparkPlan): SparkPlan = Option(done.get(p)).getOrElse {
+      val other = p.mapChildren(go) match {
+        case e: ShuffleExchangeExec if wanted.exists(_ eq p) => changed(e)
+        // It knows its build side's stage by its canonical form.
+        case f: AppliedRuntimeFilterExec if f.late.isDefined =>
+          f.withSource(f.source.transformDown {
+            case e: ShuffleExchangeExec if canonical(e) => changed(e)
+          })
+        case same => same
+      }
+      done.put(p, other)
+      other
     }
     if (wanted.isEmpty) plan else go(plan)
   }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRe
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
@@ -57,7 +58,7 @@ object ResolveFilterHints extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED)) plan
     else
-      plan.resolveOperatorsUp {
+      plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
         case UnresolvedHint(name, parameters, child) if names.contains(name.toUpperCase(Locale.ROOT)) =>
           val wanted = names(name.toUpperCase(Locale.ROOT))
           if (parameters.isEmpty) ResolvedHint(child, new FilterHint(wanted))

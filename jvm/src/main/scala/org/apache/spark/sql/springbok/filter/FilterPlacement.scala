@@ -218,14 +218,17 @@ final private class FilterPlacement(
       probeKey <- FilterKey.of(on.probe).toRight(Reason.keyType(buildKey.dataType.sql))
       _ <- Either.cond(FilterKey.admissible(probeKey), (), Reason.keyExpression(FilterKey.label(on.probe)))
       sourceKey <- BuildSides.sourceKey(exchange, j, d, on).toRight(Reason.noSummary)
+      estimate = estimates.kept(j, d, on)
+      kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
+      useless = kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective)
+      // What was declined before, and would be again, need not be traced to its scans at each planning.
+      _ <- useless.filter(_ => record.query.declined(record.id, on.index)).toLeft(())
       all = targets.of(j.children(1 - d.source), probeKey, targets.own(j))
       _ <- Either.cond(all.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
       broadcast = !j.isInstanceOf[ShuffledJoin]
       reached = all.filterNot(t => SparkFilters.cover(t.at, t.key, buildKey, broadcast))
       _ <- Either.cond(reached.nonEmpty, (), Reason.sparkFilters)
-      estimate = estimates.kept(j, d, on)
-      kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
-      _ <- kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective).toLeft(())
+      _ <- useless.toLeft(())
       // The stage of a broadcast join starts when its build side is there.
       local = (t: Target) => broadcast && t.sameStage
       pushed = if (adaptive) reached else reached.filter(PlaceStaticFilters.reaches(_, sourceKey, conf))
@@ -249,7 +252,7 @@ final private class FilterPlacement(
     } yield {
       nodes += size
       record.scansWait.putIfAbsent(on.index, waits): Unit
-      val label = FilterKey.label(buildKey)
+      lazy val label = FilterKey.label(buildKey)
       val at = allowed.map { t =>
         val f = record.query.filter(record.id, on.index, Some(t.column.exprId)) {
           new FilterRecord(record.id, on.index, label, Some(t.table), Some(t.label))

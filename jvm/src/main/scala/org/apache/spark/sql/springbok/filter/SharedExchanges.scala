@@ -4,6 +4,7 @@ import java.util.IdentityHashMap
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
@@ -35,14 +36,20 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
 
   private lazy val alike: Map[Seq[Any], Seq[SparkPlan]] = all.groupBy(leaves).filter(_._2.size > 1)
 
-  private lazy val twice: Set[SparkPlan] =
-    alike.values.flatMap(_.groupBy(_.canonicalized)).collect { case (p, es) if es.size > 1 => p }.toSet
+  /** Of exchanges with the same leaves those that are there twice, once one of them is asked for. */
+  private val twice = mutable.HashMap.empty[Seq[Any], Set[SparkPlan]]
+
+  private def isTwice(e: Exchange): Boolean = {
+    val key = leaves(e)
+    def canonical = alike(key).groupBy(_.canonicalized).collect { case (p, es) if es.size > 1 => p }.toSet
+    alike.contains(key) && twice.getOrElseUpdate(key, canonical)(e.canonicalized)
+  }
 
   private val known = new IdentityHashMap[Exchange, Boolean]()
 
   /** Asked each time that a key passes the exchange. */
   def shared(e: Exchange): Boolean =
-    known.computeIfAbsent(e, e => alike.contains(leaves(e)) && twice(e.canonicalized))
+    known.computeIfAbsent(e, isTwice(_))
 }
 
 private[springbok] object SharedExchanges {
@@ -60,7 +67,13 @@ private[springbok] object SharedExchanges {
 
   private def leaves(p: SparkPlan): Seq[Any] = p match {
     case r: ReusedExchangeExec => leaves(r.child)
-    case _ => p.collectLeaves().map(leaf)
+    case _ => p.collectLeaves().map(l => (leaf(l), literals(l)))
+  }
+
+  /** Of a scan's filters: canonical forms are of the same ones, in any order. */
+  private def literals(p: SparkPlan): Set[Literal] = p match {
+    case s: FileSourceScanExec => s.dataFilters.flatMap(_.collect { case l: Literal => l }).toSet
+    case _ => Set.empty
   }
 
   /**

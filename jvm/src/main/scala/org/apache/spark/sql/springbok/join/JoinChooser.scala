@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive._
@@ -28,7 +29,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   private val forced = conf.getConf(SpringbokConf.FORCED)
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val limits = {
-    val spark = SparkSession.active.sparkContext.getConf
+    val spark = SparkSession.active.sparkContext.conf
     // The rows of a broadcast are a result that the driver collects; 0 is no limit.
     val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
     JoinLimits(
@@ -42,7 +43,9 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     )
   }
   private lazy val pruningKeys: Seq[Expression] =
-    plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
+    if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
+    else
+      plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
   NeededOrder.mark(plan)
   FewTasks.mark(plan, cluster.cores)
 
@@ -80,7 +83,8 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
 
   private def decide(j: Join, record: JoinRecord): JoinDecision = {
     def spark(reason: Reason) = JoinDecision(JoinChoice.spark(reason), None, None, None)
-    lazy val hints = UserHints.of(record.userHint, possible(j))
+    lazy val hints =
+      if (record.userHint == JoinHint.NONE) UserHints.none else UserHints.of(record.userHint, possible(j))
     def byCost(sides: JoinInput) = {
       val input = sides.copy(limits = limits.copy(held = JoinChooser.held(record)))
       val source = (p: LogicalPlan) => stats(p).rows.map(_.source.name)

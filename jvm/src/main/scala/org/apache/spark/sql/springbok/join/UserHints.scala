@@ -24,6 +24,8 @@ private[join] object UserHints {
    */
   final case class Possible(equi: Boolean, left: Set[JoinStrategyHint], right: Set[JoinStrategyHint])
 
+  val none: UserHints = UserHints(None, Nil)
+
   /** The order in which Spark tries hints. */
   private val order = Seq(BROADCAST, SHUFFLE_MERGE, SHUFFLE_HASH, SHUFFLE_REPLICATE_NL)
 

@@ -241,8 +241,15 @@ final class QueryRecord {
   }
 
   /** Those from a key of a join that have been placed. */
-  def placed(join: Int, key: Int): Seq[FilterRecord] =
-    filters.filter(f => f.join == join && f.key == key && f.number.isDefined)
+  def placed(join: Int, key: Int): Seq[FilterRecord] = root.synchronized {
+    root.filterRecords.values.filter(f => f.join == join && f.key == key && f.number.isDefined).toList
+  }
+
+  /** Whether the filters from a key of a join have been declined, and none was ever placed. */
+  def declined(join: Int, key: Int): Boolean = root.synchronized {
+    root.filterRecords.get((join, key, None)).exists(_.status == "declined") && placed(join, key).isEmpty
+  }
+
   def orders: Seq[JoinOrderRecord] = root.synchronized(root.orderRecords.toList)
   def conjuncts: Seq[ConjunctRecord] = root.synchronized(root.conjunctRecords.toList)
   def failures: Seq[(String, String)] = root.synchronized(root.failureTexts.toList)
