@@ -189,7 +189,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     val analyzed = stream.asInstanceOf[DataFrame].queryExecution.analyzed
     assert((ChooseJoinStrategy(analyzed) eq analyzed) && QueryRecord.of(analyzed).isEmpty)
     val json = SpringbokReport.json(spark.sql("SELECT 1").asInstanceOf[DataFrame].queryExecution)
-    assert(json.contains("no join"))
+    assert(json.contains("No join"))
   }
 }
 

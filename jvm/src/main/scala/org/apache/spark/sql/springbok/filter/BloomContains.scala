@@ -1,11 +1,10 @@
 package org.apache.spark.sql.springbok.filter
 
-import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen._
 
-/** Whether the bloom filter may hold the key; null for a null key. The filter is shipped once an executor. */
-final case class BloomContains(child: Expression, bloom: Broadcast[SplitBlockBloom])
+/** Whether the bloom filter may hold the key; null for a null key. */
+final case class BloomContains(child: Expression, bloom: Shipped[SplitBlockBloom])
     extends UnaryExpression
     with Predicate {
   override def nullIntolerant: Boolean = true
@@ -15,7 +14,7 @@ final case class BloomContains(child: Expression, bloom: Broadcast[SplitBlockBlo
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val name = classOf[SplitBlockBloom].getName
-    val shipped = ctx.addReferenceObj("bloom", bloom, classOf[Broadcast[?]].getName)
+    val shipped = ctx.addReferenceObj("bloom", bloom, classOf[Shipped[?]].getName)
     val filter = ctx.addMutableState(name, "bloomFilter", v => s"$v = ($name) $shipped.value();")
     nullSafeCodeGen(
       ctx,

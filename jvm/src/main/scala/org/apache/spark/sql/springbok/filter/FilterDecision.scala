@@ -218,8 +218,9 @@ final private[filter] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) 
   private def test(k: KeyFacts, set: Option[KeySet]): RowTest = set.fold(nothing) { s =>
     val sc = SparkSession.active.sparkContext
     s.bitmap match {
-      case Some((low, high)) => RowTest("bitmap", BitmapContains(f.key, sc.broadcast(bitmap(k, low, high))))
-      case None => RowTest("bloom", BloomContains(f.key, sc.broadcast(bloom(k, s.bytes))))
+      case Some((low, high)) =>
+        RowTest("bitmap", BitmapContains(f.key, Shipped.of(sc, bitmap(k, low, high), s.bytes)))
+      case None => RowTest("bloom", BloomContains(f.key, Shipped.of(sc, bloom(k, s.bytes), s.bytes)))
     }
   }
 

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.filter
 
-import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen._
 
@@ -40,8 +39,8 @@ object KeyBitmap {
   }
 }
 
-/** Whether the key is one of them; null for a null key. The keys are shipped once an executor. */
-final case class BitmapContains(child: Expression, keys: Broadcast[KeyBitmap])
+/** Whether the key is one of them; null for a null key. */
+final case class BitmapContains(child: Expression, keys: Shipped[KeyBitmap])
     extends UnaryExpression
     with Predicate {
   override def nullIntolerant: Boolean = true
@@ -50,7 +49,7 @@ final case class BitmapContains(child: Expression, keys: Broadcast[KeyBitmap])
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val name = classOf[KeyBitmap].getName
-    val shipped = ctx.addReferenceObj("keys", keys, classOf[Broadcast[?]].getName)
+    val shipped = ctx.addReferenceObj("keys", keys, classOf[Shipped[?]].getName)
     val bitmap = ctx.addMutableState(name, "keyBitmap", v => s"$v = ($name) $shipped.value();")
     nullSafeCodeGen(ctx, ev, key => s"${ev.value} = $bitmap.contains($key);")
   }

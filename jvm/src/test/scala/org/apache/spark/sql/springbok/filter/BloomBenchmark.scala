@@ -119,7 +119,7 @@ object BloomBenchmark {
     }
 
     def cells: Seq[String] = {
-      val shipped = spark.sparkContext.broadcast(ours)
+      val shipped = Shipped.of(spark.sparkContext, ours, ours.bytes)
       val bits = new ByteArrayOutputStream
       theirs.writeTo(bits)
       val plans = Seq(
