@@ -45,6 +45,8 @@ class Run:
     rows: list[tuple[str, ...]]
     figures: Figures
     report: Report
+    rules: dict[str, float]
+    """Time in ms in each of Springbok's rules."""
 
 
 def run(spark: SparkSession, sql: str) -> Run:
@@ -58,13 +60,13 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
     guarded: Any = spark._jvm.org.apache.spark.sql.springbok.Guarded  # type: ignore[union-attr]
     before = _newest_stage(sc)
     spark._jvm.System.gc()  # type: ignore[union-attr]
-    rules = guarded.spentNanos()
+    rules = _rules(guarded)
     begun = time.time() * 1000
     start = time.perf_counter()
     df = spark.sql(sql)
     rows = df.collect()
     seconds = time.perf_counter() - start
-    rules = guarded.spentNanos() - rules
+    rules = {rule: ms - rules.get(rule, 0.0) for rule, ms in _rules(guarded).items()}
     stages = _stages(sc, before)
     ran = [s for s in stages if _ran(s)]
     spans = [(s.submissionTime().get().getTime(), s.completionTime().get().getTime()) for s in ran]
@@ -75,7 +77,7 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
     figures = Figures(
         seconds=seconds,
         planning_ms=_planning_ms(df._jdf.queryExecution()),
-        rules_ms=rules / 1e6,
+        rules_ms=sum(rules.values()),
         driver_ms=max(0.0, seconds * 1000 - _covered(spans)),
         cpu_s=total("executorCpuTime") / 1e9,
         rows_read=total("inputRecords"),
@@ -87,7 +89,11 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
         stages=len(spans),
         tasks=total("numCompleteTasks"),
     )
-    return Run(answer(rows), figures, report(df)), ran, begun
+    return Run(answer(rows), figures, report(df), rules), ran, begun
+
+
+def _rules(guarded: Any) -> dict[str, float]:
+    return {str(rule): int(ns) / 1e6 for rule, ns in dict(guarded.spentNanosByRule()).items()}
 
 
 def _ran(stage: Any) -> bool:

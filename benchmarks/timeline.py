@@ -26,6 +26,9 @@ def lines(spark: SparkSession, e: runner.Experiment, queries: dict[str, str]) ->
                 f = run.figures
                 times = f"planning {f.planning_ms:.0f} ms, rules {f.rules_ms:.0f} ms, CPU {f.cpu_s:.1f} s"
                 yield f"{name} {arm}: {f.seconds:.2f} s, {times}"
+                if f.rules_ms > 0:
+                    slowest = sorted(run.rules.items(), key=lambda r: -r[1])
+                    yield "rules: " + ", ".join(f"{rule} {ms:.0f} ms" for rule, ms in slowest if ms >= 1)
                 yield from sorted(_stage(s, begun) for s in stages)
                 yield from _broadcasts(spark)
                 if i == e.runs - 1:

@@ -1,8 +1,10 @@
 package org.apache.spark.sql.springbok
 
+import java.util.{Map => JMap}
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.LongAdder
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
@@ -20,10 +22,13 @@ object Guarded extends Logging {
 
   private val logged = ConcurrentHashMap.newKeySet[String]()
 
-  private val spent = new LongAdder
+  private val spent = new ConcurrentHashMap[String, LongAdder]()
 
-  /** Time in Springbok's rules since the JVM started, for the benchmarks: what planning and re-planning cost. */
-  def spentNanos: Long = spent.sum()
+  /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
+  def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
+
+  /** In all of them: what planning and re-planning cost. */
+  def spentNanos: Long = spent.values.asScala.map(_.sum()).sum
 
   /** In Springbok's own tests a failure that was not injected fails the query. */
   private val strict = java.lang.Boolean.getBoolean("springbok.testing")
@@ -66,6 +71,6 @@ object Guarded extends Logging {
         }
         record.foreach(_.failed(rule, e))
         original
-    } finally if (planning) spent.add(System.nanoTime() - start)
+    } finally if (planning) spent.computeIfAbsent(rule, _ => new LongAdder).add(System.nanoTime() - start)
   }
 }

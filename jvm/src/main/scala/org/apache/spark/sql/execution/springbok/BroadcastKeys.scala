@@ -1,6 +1,10 @@
 package org.apache.spark.sql.execution.springbok
 
+import java.lang.ref.SoftReference
 import java.util.{Collections, WeakHashMap}
+
+import scala.collection.concurrent.TrieMap
+import scala.collection.mutable
 
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.InternalRow
@@ -41,8 +45,8 @@ final class BroadcastKeys private (
   /** Distinct values, where the relation knows. */
   def distinct: Option[Long] = Option.when(types.size == 1 && relation.keyIsUnique)(rows)
 
-  /** The range of the keys, and a list of them if it is not too long; no bloom filter. */
-  def facts: KeyFacts = {
+  /** The range of the keys, and a list of them if it is not too long; no bloom filter. Not to be changed. */
+  lazy val facts: KeyFacts = {
     // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
     val listed = math.max(conf.getConf(SpringbokConf.FILTER_IN_LIMIT), if (long) KeyFacts.listed else 0)
     read(listed)
@@ -60,7 +64,7 @@ final class BroadcastKeys private (
   /** Size in bytes of the bloom filter. */
   def bloomBytes: Long = SplitBlockBloom.bytesFor(rows.toDouble, conf)
 
-  def bloom: SplitBlockBloom = {
+  lazy val bloom: SplitBlockBloom = {
     val b = SplitBlockBloom.ofBytes(bloomBytes)
     foreach(v => b.put(KeyType.hashLong(v)), v => b.put(KeyType.hash(v, dataType)))
     b
@@ -82,10 +86,20 @@ final class BroadcastKeys private (
     FilterCost.lookup(rows.toDouble, relation.isInstanceOf[LongHashedRelation], dense)
   }
 
+  /** Keys that are whole numbers: the relation gives each of them as a row with a boxed value, and they are read twice. */
+  private lazy val longs: Array[Long] = {
+    val read = new mutable.ArrayBuilder.ofLong
+    read.sizeHint(math.min(rows, BroadcastKeys.kept).toInt)
+    val keys = relation.keys()
+    while (keys.hasNext) read.addOne(keys.next().getLong(0))
+    read.result()
+  }
+
   private def foreach(whole: Long => Unit, other: Any => Unit): Unit =
     relation match {
       case _: LongHashedRelation if types.size == 1 && long =>
-        relation.keys().foreach(row => whole(row.getLong(0)))
+        if (rows <= BroadcastKeys.kept) longs.foreach(whole)
+        else relation.keys().foreach(row => whole(row.getLong(0)))
       case _ =>
         val project = UnsafeProjection.create(key)
         // `row.get(0, type)` looks for the type anew, which takes ten times as long as the rest.
@@ -105,6 +119,14 @@ object BroadcastKeys {
 
   /** Of relations, which the driver may hold in serialized form: whether they have each key once. */
   private val once = Collections.synchronizedMap(new WeakHashMap[Broadcast[_], Boolean]())
+
+  /** What was read of relations, by their keys: as long as the broadcast is there, and memory is not short. */
+  private val seen = Collections.synchronizedMap(
+    new WeakHashMap[Broadcast[_], SoftReference[TrieMap[(Int, Seq[DataType]), BroadcastKeys]]]()
+  )
+
+  /** Most keys that are kept for a second look: 32 MB. */
+  private val kept = 4L << 20
 
   /** Whether no two rows of a finished broadcast have the same keys; None if it has too many rows to be read for that. */
   def unique(stage: BroadcastQueryStageExec, conf: SQLConf): Option[Boolean] =
@@ -166,12 +188,23 @@ object BroadcastKeys {
       }
   }
 
-  /** The same of a finished stage. */
+  /** The same of a finished stage; of all filters from one of its keys it is read once. */
   def of(
       stage: BroadcastQueryStageExec,
       index: Int,
       types: Seq[DataType],
       conf: SQLConf
-  ): Either[Reason, BroadcastKeys] =
-    of(stage.broadcast.executeBroadcast[Any]().value, rows(stage), index, types, conf)
+  ): Either[Reason, BroadcastKeys] = {
+    val broadcast = stage.broadcast.executeBroadcast[Any]()
+    val known = Option(seen.get(broadcast)).flatMap(r => Option(r.get())).getOrElse {
+      val none = new TrieMap[(Int, Seq[DataType]), BroadcastKeys]
+      seen.put(broadcast, new SoftReference(none))
+      none
+    }
+    known.get((index, types)).map(Right(_)).getOrElse {
+      val made = of(broadcast.value, rows(stage), index, types, conf)
+      made.foreach(known.put((index, types), _))
+      made
+    }
+  }
 }

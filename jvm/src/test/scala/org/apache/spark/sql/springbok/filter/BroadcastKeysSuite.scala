@@ -4,6 +4,7 @@ import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.springbok.BroadcastKeys
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{SpringbokConf, SpringbokTest}
+import org.apache.spark.sql.types.LongType
 
 class BroadcastKeysSuite extends SpringbokTest {
   private def broadcast(keys: String): BroadcastQueryStageExec = {
@@ -34,5 +35,17 @@ class BroadcastKeysSuite extends SpringbokTest {
       other.broadcast.executeBroadcast[Any]().destroy()
       assert(unique(other, 10).isEmpty)
     }
+  }
+
+  test("each filter from a broadcast's key read all of its keys twice") {
+    val b = broadcast("SELECT id * 3 AS id FROM range(20000)")
+    def keys = BroadcastKeys.of(b, 0, Seq(LongType), new SQLConf).toOption.get
+    val first = keys
+    assert(first.facts.range.contains((0L, 59997L)) && first.facts.values == null)
+    b.broadcast.executeBroadcast[Any]().destroy()
+    assert((keys eq first) && (keys.facts eq first.facts))
+    val (bloom, bitmap) = (keys.bloom, keys.bitmap(0, 59997))
+    assert((0L to 60010L).forall(k => bitmap.contains(k) == (k % 3 == 0 && k < 60000)))
+    assert((0L until 60000L by 3).forall(k => bloom.mightContain(KeyType.hashLong(k))))
   }
 }
