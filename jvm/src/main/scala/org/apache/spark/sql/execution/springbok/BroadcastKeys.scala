@@ -89,7 +89,7 @@ final class BroadcastKeys private (
   /** Keys that are whole numbers: the relation gives each of them as a row with a boxed value, and they are read twice. */
   private lazy val longs: Array[Long] = {
     val read = new mutable.ArrayBuilder.ofLong
-    read.sizeHint(math.min(rows, BroadcastKeys.kept).toInt)
+    read.sizeHint(rows.toInt)
     val keys = relation.keys()
     while (keys.hasNext) read.addOne(keys.next().getLong(0))
     read.result()

@@ -17,8 +17,7 @@ import org.apache.spark.sql.springbok.report.QueryRecord
  */
 class EdgeBlindCostEvaluator extends CostEvaluator {
   override def evaluateCost(plan: SparkPlan): Cost = {
-    val bare =
-      if (plan.exists(_.isInstanceOf[RuntimeFilterExec])) withoutEdges(plan) else plan
+    val bare = withoutEdges(plan)
     val shuffles = SimpleCostEvaluator(SQLConf.get.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN))
       .evaluateCost(bare)
     PlanCost(bare.collect { case j: BaseJoinExec if overtaken(j) => j }.size, shuffles)

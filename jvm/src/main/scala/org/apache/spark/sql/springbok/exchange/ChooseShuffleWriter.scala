@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.exchange
 
-import java.util.IdentityHashMap
-
 import org.apache.spark.SparkEnv
 import org.apache.spark.internal.config.SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD
 import org.apache.spark.shuffle.sort.SortShuffleManager
@@ -14,7 +12,7 @@ import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExch
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost}
-import org.apache.spark.sql.springbok.filter.{JoinEstimates, PlaceRuntimeFilters}
+import org.apache.spark.sql.springbok.filter.{JoinEstimates, PlaceRuntimeFilters, SharedRewrite}
 import org.apache.spark.sql.springbok.stats.PlanStats
 
 /**
@@ -113,10 +111,8 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       other.copyTagsFrom(e)
       other
     }
-    // A build side that hangs on scans as edges stays the same object everywhere.
-    val done = new IdentityHashMap[SparkPlan, SparkPlan]()
-    def go(p: SparkPlan): SparkPlan = Option(done.get(p)).getOrElse {
-      val other = p.mapChildren(go) match {
+    val rewrite = new SharedRewrite((p, children) =>
+      p.mapChildren(children) match {
         case e: ShuffleExchangeExec if wanted.exists(_ eq p) => changed(e)
         // It knows its build side's stage by its canonical form.
         case f: AppliedRuntimeFilterExec if f.late.isDefined =>
@@ -125,9 +121,7 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
           })
         case same => same
       }
-      done.put(p, other)
-      other
-    }
-    if (wanted.isEmpty) plan else go(plan)
+    )
+    if (wanted.isEmpty) plan else rewrite(plan)
   }
 }

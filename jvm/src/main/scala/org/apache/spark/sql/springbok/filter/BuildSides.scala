@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.filter
 
-import java.util.IdentityHashMap
-
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
@@ -72,19 +70,10 @@ private[filter] object BuildSides {
    * stay the same ones.
    */
   def summarized(built: SparkPlan, exchange: SparkPlan, summary: SummaryPlan): (SparkPlan, SparkPlan) = {
-    val done = new IdentityHashMap[SparkPlan, SparkPlan]()
-    def replaced(p: SparkPlan): SparkPlan = {
-      val known = done.get(p)
-      if (known != null) known
-      else {
-        val q = p match {
-          case e: Exchange if SharedExchanges.same(e, exchange) => marked(e, summary)
-          case _ => p.mapChildren(replaced)
-        }
-        done.put(p, q): Unit
-        q
-      }
-    }
+    val replaced = new SharedRewrite({
+      case (e: Exchange, _) if SharedExchanges.same(e, exchange) => marked(e, summary)
+      case (p, children) => p.mapChildren(children)
+    })
     (replaced(built), replaced(exchange))
   }
 

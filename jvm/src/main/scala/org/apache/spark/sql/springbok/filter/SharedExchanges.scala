@@ -41,8 +41,9 @@ final private[filter] class SharedExchanges(plan: SparkPlan) {
 
   private def isTwice(e: Exchange): Boolean = {
     val key = leaves(e)
-    def canonical = alike(key).groupBy(_.canonicalized).collect { case (p, es) if es.size > 1 => p }.toSet
-    alike.contains(key) && twice.getOrElseUpdate(key, canonical)(e.canonicalized)
+    def repeated(es: Seq[SparkPlan]) =
+      es.groupBy(_.canonicalized).collect { case (p, same) if same.size > 1 => p }.toSet
+    alike.get(key).exists(es => twice.getOrElseUpdate(key, repeated(es))(e.canonicalized))
   }
 
   private val known = new IdentityHashMap[Exchange, Boolean]()

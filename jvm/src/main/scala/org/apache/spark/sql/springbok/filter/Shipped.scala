@@ -9,8 +9,11 @@ import org.apache.spark.broadcast.Broadcast
  * A set of keys on its way to tasks. A small one goes with the stage's own code: a broadcast stores, compresses and
  * registers its blocks while the stage waits, some ms however few its bytes.
  */
-final class Shipped[T] private (small: Option[T], large: Option[Broadcast[T]]) extends Serializable {
-  def value: T = small.getOrElse(large.get.value)
+final class Shipped[T] private (set: Either[T, Broadcast[T]]) extends Serializable {
+  def value: T = set match {
+    case Left(small) => small
+    case Right(large) => large.value
+  }
 }
 
 object Shipped {
@@ -23,6 +26,5 @@ object Shipped {
    *   the size of the set
    */
   def of[T: ClassTag](context: SparkContext, set: T, bytes: Long): Shipped[T] =
-    if (bytes <= smallBytes) new Shipped(Some(set), None)
-    else new Shipped[T](None, Some(context.broadcast(set)))
+    new Shipped(if (bytes <= smallBytes) Left(set) else Right(context.broadcast(set)))
 }

@@ -42,6 +42,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       sparkBroadcastBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
     )
   }
+
   private lazy val pruningKeys: Seq[Expression] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
     else
@@ -86,7 +87,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     lazy val hints =
       if (record.userHint == JoinHint.NONE) UserHints.none else UserHints.of(record.userHint, possible(j))
     def byCost(sides: JoinInput) = {
-      val input = sides.copy(limits = limits.copy(held = JoinChooser.held(record)))
+      val input = sides.copy(limits = sides.limits.copy(held = JoinChooser.held(record)))
       val source = (p: LogicalPlan) => stats(p).rows.map(_.source.name)
       // Another one when it is revised than at first, and then always the same.
       val revised = if (record.planned.isEmpty) 0 else 17
