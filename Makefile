@@ -17,7 +17,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs tour build bench bench-joins bench-check bench-scale bench-bloom bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs tour build bench bench-joins bench-check bench-scale bench-bloom bench-duckdb bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -58,6 +58,9 @@ bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables
 
 bench-bloom:  ## the bloom filter against Spark's own, in generated code
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.filter.BloomBenchmark benchmarks/results/bloom.json"
+
+bench-duckdb: $(BENCH)  ## DuckDB on the files of a suite that `make bench` has run
+	$(BENCHMARKS) duckdb $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --runs $(or $(RUNS),3)
 
 bench-page: $(VENV)  ## benchmarks/results/README.md and its plots, from the figures beside it
 	$(BENCHMARKS) page

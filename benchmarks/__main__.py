@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 from springbok.errors import SpringbokError
 
-from benchmarks import check, data, page, runner, scale, suites, timeline
+from benchmarks import check, data, duck, page, runner, scale, suites, timeline
 from benchmarks.arms import ARMS
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -21,16 +22,19 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="a suite's queries in several arms")
-    run.add_argument("suite", choices=suites.SUITES)
-    run.add_argument("--scale", type=float, default=1)
-    run.add_argument("--layout", choices=data.LAYOUTS, default="plain")
+    other = commands.add_parser("duckdb", help="DuckDB on a suite's files, to compare with what `run` has measured")
+    for command in (run, other):
+        command.add_argument("suite", choices=suites.SUITES)
+        command.add_argument("--scale", type=float, default=1)
+        command.add_argument("--layout", choices=data.LAYOUTS, default="plain")
+        command.add_argument("--runs", type=int, default=3, help="timed runs a query and arm")
+        command.add_argument("--data", type=Path, default=Path("data"), help="where the generated data is kept")
+    other.add_argument("--threads", type=int, default=2)
     run.add_argument("--arms", default="S,B", help=f"among {', '.join(ARMS)}; the first is compared with")
-    run.add_argument("--runs", type=int, default=3, help="timed runs a query and arm")
     run.add_argument("--warmups", type=int, default=1, help="runs before them")
     run.add_argument("--queries", default="all", help="names, or a range of positions such as 1-15")
     run.add_argument("--keep", action="store_true", help="keep the file's results of queries that are not run now")
     run.add_argument("--check", action="store_true", help="also compare with the last committed results")
-    run.add_argument("--data", type=Path, default=Path("data"), help="where the generated data is kept")
     run.add_argument("--conf", action="append", default=[], help="key=value, for all arms")
     run.add_argument("--timeline", action="store_true", help="keep no figures: print when each stage of each run ran")
     growth = commands.add_parser("scale", help="the driver's work as clusters, plans and tables grow")
@@ -38,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
         command.add_argument("--master", default="local[2]")
         command.add_argument("--memory", default="6g", help="the driver's heap")
     pages = commands.add_parser("page", help="the page and the plots of the results")
-    for command in (run, growth, pages):
+    for command in (run, other, growth, pages):
         command.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     args = parser.parse_args(argv)
     args.line = "python -m benchmarks " + " ".join(sys.argv[1:] if argv is None else argv)
@@ -46,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.command == "page":
             print(page.write(args.out))
             return 0
-        return _scale(args) if args.command == "scale" else _run(args)
+        return {"scale": _scale, "duckdb": _duckdb, "run": _run}[args.command](args)
     except SpringbokError as e:
         print(f"benchmarks: {e}", file=sys.stderr)
         return 2
@@ -95,6 +99,22 @@ def _run(args: argparse.Namespace) -> int:
     for loss in lost:
         print(f"Lost: {loss}")
     return 1 if bad or lost else 0
+
+
+def _duckdb(args: argparse.Namespace) -> int:
+    name = f"{args.suite}-sf{args.scale:g}-{args.layout}"
+    spark = args.out / f"{name}.json"
+    if not spark.exists():
+        raise SpringbokError(f"There is no {spark} to compare with: `make bench` makes it.")
+    source = data.place(args.data, args.suite, args.scale, args.layout)
+    measured = duck.measure(source, suites.queries(args.suite), args.runs, args.threads)
+    head = {
+        "title": f"DuckDB {measured['version']} on the files of {name}, {args.threads} threads",
+        "command": args.line,
+        "table": duck.table(measured, json.loads(spark.read_text(encoding="utf-8"))["queries"]),
+    }
+    runner.write(args.out / f"{name}-duckdb.json", head | measured)
+    return 0
 
 
 def _scale(args: argparse.Namespace) -> int:

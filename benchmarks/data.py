@@ -50,23 +50,25 @@ def folder(spark: SparkSession, root: Path, suite: str, scale: float, layout: st
     Raises:
         SpringbokError: the layout is not one of the suite's, or a package of the benchmarks is not installed.
     """
-    if suite in ("tpch", "useless"):
-        suite = "tpch"
-        plain = demo.generate(root, scale)
-    else:
-        plain = root / suite / f"sf{scale:g}"
-        if not plain.exists():
-            with _making(plain) as part:
-                _generate(spark, root, suite, scale, part)
-    if layout == "plain":
-        return plain
-    if not FACTS[suite]:
-        raise SpringbokError(f"{suite} has no dates to lay its tables out by: LAYOUT=plain.")
-    target = plain.with_name(f"{plain.name}-{layout}")
-    if not target.exists():
+    plain, target = (place(root, suite, scale, to) for to in ("plain", layout))
+    if plain.parent.name == "tpch":
+        demo.generate(root, scale)
+    elif not plain.exists():
+        with _making(plain) as part:
+            _generate(spark, root, suite, scale, part)
+    if layout != "plain" and not target.exists():
+        facts = FACTS[plain.parent.name]
+        if not facts:
+            raise SpringbokError(f"{suite} has no dates to lay its tables out by: LAYOUT=plain.")
         with _making(target) as part:
-            _relay(plain, part, FACTS[suite], layout)
+            _relay(plain, part, facts, layout)
     return target
+
+
+def place(root: Path, suite: str, scale: float, layout: str) -> Path:
+    """Where a suite's tables are, or will be."""
+    name = f"sf{scale:g}" + ("" if layout == "plain" else f"-{layout}")
+    return root / ("tpch" if suite == "useless" else suite) / name
 
 
 def connect(database: Path | None = None) -> Any:

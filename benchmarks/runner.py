@@ -68,6 +68,8 @@ def prepare(spark: SparkSession, e: Experiment) -> None:
         spark.sql(f"USE {database}")
         for path in sorted(source.glob("*.parquet")):
             spark.sql(f"CREATE TABLE IF NOT EXISTS `{path.stem}` USING parquet LOCATION '{path.resolve()}'")
+            if path.is_dir():
+                spark.sql(f"ALTER TABLE `{path.stem}` RECOVER PARTITIONS")
             if database == _ANALYZED:
                 spark.sql(f"ANALYZE TABLE `{path.stem}` COMPUTE STATISTICS FOR ALL COLUMNS")
 
@@ -152,6 +154,7 @@ def _effect(r: Report) -> dict[str, Any]:
         "rows_tested": sum(f.rows_in or 0 for f in used),
         "rows_removed": sum(f.rows_removed or 0 for f in used),
         "row_groups_removed": sum(f.row_groups_removed or 0 for f in used),
+        "waited_ms": max((f.waited_ms or 0 for f in used), default=0),
         "failures": [f["rule"] for f in r.failures],
     }
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import duckdb
 
+from benchmarks.duck import for_duckdb
 from fuzz import engine
 
 
@@ -31,11 +32,6 @@ def texts(path: Path) -> dict[str, str]:
         found = {p.stem: p.read_text() for p in path.glob("*.sql")}
     texts = {n: re.sub(r"(?is)\s+limit\s+\d+\s*;?\s*$", "", t.strip().rstrip(";")) for n, t in found.items()}
     return dict(sorted(texts.items(), key=lambda i: [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", i[0])]))
-
-
-def for_duckdb(sql: str) -> str:
-    """Its quotes; two of TPC-DS's names are words of its grammar."""
-    return re.sub(r"\b(returns|at)\b", r'"\1"', sql).replace("`", '"')
 
 
 def close(a: Counter[Any], b: Counter[Any]) -> bool:

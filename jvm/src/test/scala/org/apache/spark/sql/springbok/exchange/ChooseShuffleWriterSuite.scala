@@ -95,6 +95,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
   test("a bucketed table is not shuffled for it") {
     spark
       .table("fact")
+      .coalesce(1)
       .write
       .bucketBy(120, "k")
       .sortBy("k")

@@ -25,12 +25,12 @@ class PlacementSuite extends SpringbokTest {
           s"SELECT id AS k, id % 50 AS g, id % 7 AS x FROM range($rows)"
       )
       .collect(): Unit
-    bucketed("b8", "k", 8, 20000)
-    bucketed("c8", "k", 8, 15000)
-    bucketed("b4", "k", 4, 10000)
-    bucketed("kg8", "k, g", 8, 10000)
-    bucketed("kg8b", "g, k", 8, 10000)
-    table("plain", "SELECT id AS k, id % 50 AS g, id % 7 AS x FROM range(30000)")
+    bucketed("b8", "k", 8, 5000)
+    bucketed("c8", "k", 8, 4000)
+    bucketed("b4", "k", 4, 2500)
+    bucketed("kg8", "k, g", 8, 2500)
+    bucketed("kg8b", "g, k", 8, 2500)
+    table("plain", "SELECT id AS k, id % 50 AS g, id % 7 AS x FROM range(7500)")
   }
 
   private def shuffles(df: DataFrame): Int =
