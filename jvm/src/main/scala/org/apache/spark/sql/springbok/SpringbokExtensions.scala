@@ -55,7 +55,11 @@ private object Hooks {
       NoRule
     }
     e.injectHintResolutionRule(_ => ResolveFilterHints)
-    e.injectPlannerStrategy(_ => PlanNullAwareAntiJoin)
+    // Called in the thread that plans, which may be another one than has optimized.
+    e.injectPlannerStrategy { session =>
+      SparkSettings.set(session.asInstanceOf[SparkSession])
+      PlanNullAwareAntiJoin
+    }
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
     e.injectQueryStagePrepRule(_ => ChooseShuffleWriter)

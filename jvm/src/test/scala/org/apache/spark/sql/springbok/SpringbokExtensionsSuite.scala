@@ -71,6 +71,12 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     val df = spark.range(10).repartition(3)
     val (rows, after) = inThread(own.getParent)(df.count())
     assert(rows == 10 && (after eq own))
+    // Optimized here, planned there.
+    val optimized = spark.range(10).repartition(3)
+    assert(optimized.queryExecution.optimizedPlan != null)
+    val (again, loader) =
+      inThread(own.getParent)(optimized.queryExecution.executedPlan.executeCollect().length)
+    assert(again == 10 && (loader eq own))
   }
 
   test(

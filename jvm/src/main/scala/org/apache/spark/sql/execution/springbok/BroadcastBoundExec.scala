@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ReusedExc
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.filter.KeyPredicates
 import org.apache.spark.sql.springbok.report.FilterRecord
+import org.apache.spark.sql.types.{DateType, TimestampNTZType, TimestampType}
 
 /** What the keys of a broadcast lie between, read once for both ends. */
 final class BroadcastRange(key: SourceKey.Broadcast, record: FilterRecord) extends Logging {
@@ -64,7 +65,7 @@ final class BroadcastRange(key: SourceKey.Broadcast, record: FilterRecord) exten
  *   which of the two
  * @param bound
  *   the output, of the type of the scan's column, a whole number or what is one inside: what its type cannot hold is
- *   replaced by the nearest that it can
+ *   replaced by the nearest that it can, what a source would take for another value by an end that bounds nothing
  */
 case class BroadcastBoundExec(key: SourceKey.Broadcast, largest: Boolean, bound: Attribute, child: SparkPlan)(
     @transient val range: BroadcastRange
@@ -81,14 +82,20 @@ case class BroadcastBoundExec(key: SourceKey.Broadcast, largest: Boolean, bound:
 
   override def executeCollect(): Array[InternalRow] = {
     child.prepare()
-    val value = range(child, conf).fold(if (largest) most else least) { case (low, high) =>
-      math.max(least, math.min(most, if (largest) high else low))
-    }
+    val value = range(child, conf)
+      .map { case (low, high) => if (largest) high else low }
+      .filter(KeyPredicates.readable(_, bound.dataType))
+      .fold(if (largest) most else least)(v => math.max(least, math.min(most, v)))
     val literal = KeyPredicates.literal(value, bound.dataType)
     Array(UnsafeProjection.create(literal.toSeq).apply(InternalRow.empty).copy())
   }
 
-  private def most: Long = (1L << (8 * bound.dataType.defaultSize - 1)) - 1
+  /** No value of the column is larger. Of days and instants Spark's readers can take no more than about this. */
+  private def most: Long = bound.dataType match {
+    case DateType => 1800000000L
+    case TimestampType | TimestampNTZType => 9150000000000000000L
+    case t => (1L << (8 * t.defaultSize - 1)) - 1
+  }
   private def least: Long = -most - 1
 
   override protected def doExecute(): RDD[InternalRow] = sparkContext.parallelize(executeCollect().toSeq, 1)

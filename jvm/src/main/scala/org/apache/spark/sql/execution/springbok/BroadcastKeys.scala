@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.springbok
 
-import java.lang.ref.SoftReference
+import java.lang.ref.{SoftReference, WeakReference}
 import java.util.{Collections, WeakHashMap}
 
 import scala.collection.concurrent.TrieMap
@@ -22,28 +22,33 @@ import org.apache.spark.sql.types.DataType
  * One of the keys of a finished broadcast, read from the relation that the driver holds: while the query waits, so no more
  * often than needed.
  *
+ * @param relation
+ *   read anew each time: what is kept of a broadcast must not keep its rows
  * @param rows
  *   rows of the relation
  */
 final class BroadcastKeys private (
-    relation: HashedRelation,
+    relation: () => HashedRelation,
     val rows: Long,
     index: Int,
     types: Seq[DataType],
     conf: SQLConf
 ) {
+  private val (packed, unique) = {
+    val r = relation()
+    (r.isInstanceOf[LongHashedRelation], r.keyIsUnique)
+  }
   private val key = FilterKey
-    .of(relation match {
-      case _: LongHashedRelation =>
-        HashJoin.extractKeyExprAt(types.map(t => BoundReference(0, t, nullable = true)), index)
-      case _ => BoundReference(index, types(index), nullable = true)
-    })
+    .of(
+      if (packed) HashJoin.extractKeyExprAt(types.map(t => BoundReference(0, t, nullable = true)), index)
+      else BoundReference(index, types(index), nullable = true)
+    )
     .get
   private val dataType = key.dataType
   private val long = KeyType.isLong(dataType)
 
   /** Distinct values, where the relation knows. */
-  def distinct: Option[Long] = Option.when(types.size == 1 && relation.keyIsUnique)(rows)
+  def distinct: Option[Long] = Option.when(types.size == 1 && unique)(rows)
 
   /** The range of the keys, and a list of them if it is not too long; no bloom filter. Not to be changed. */
   lazy val facts: KeyFacts = {
@@ -83,35 +88,34 @@ final class BroadcastKeys private (
       case (low: Long, high: Long) => types.size == 1 && FilterCost.dense(high.toDouble - low, rows.toDouble)
       case _ => false
     }
-    FilterCost.lookup(rows.toDouble, relation.isInstanceOf[LongHashedRelation], dense)
+    FilterCost.lookup(rows.toDouble, packed, dense)
   }
 
   /** Keys that are whole numbers: the relation gives each of them as a row with a boxed value, and they are read twice. */
   private lazy val longs: Array[Long] = {
     val read = new mutable.ArrayBuilder.ofLong
     read.sizeHint(rows.toInt)
-    val keys = relation.keys()
+    val keys = relation().keys()
     while (keys.hasNext) read.addOne(keys.next().getLong(0))
     read.result()
   }
 
   private def foreach(whole: Long => Unit, other: Any => Unit): Unit =
-    relation match {
-      case _: LongHashedRelation if types.size == 1 && long =>
-        if (rows <= BroadcastKeys.kept) longs.foreach(whole)
-        else relation.keys().foreach(row => whole(row.getLong(0)))
-      case _ =>
-        val project = UnsafeProjection.create(key)
-        // `row.get(0, type)` looks for the type anew, which takes ten times as long as the rest.
-        val read = InternalRow.getAccessor(dataType, nullable = false)
-        // The iterator reuses its row, and the projection its own.
-        relation.keys().foreach { row =>
-          val values = project(row)
-          if (!values.isNullAt(0)) {
-            val v = read(values, 0)
-            if (long) whole(v.asInstanceOf[Number].longValue) else other(v)
-          }
+    if (packed && types.size == 1 && long) {
+      if (rows <= BroadcastKeys.kept) longs.foreach(whole)
+      else relation().keys().foreach(row => whole(row.getLong(0)))
+    } else {
+      val project = UnsafeProjection.create(key)
+      // `row.get(0, type)` looks for the type anew, which takes ten times as long as the rest.
+      val read = InternalRow.getAccessor(dataType, nullable = false)
+      // The iterator reuses its row, and the projection its own.
+      relation().keys().foreach { row =>
+        val values = project(row)
+        if (!values.isNullAt(0)) {
+          val v = read(values, 0)
+          if (long) whole(v.asInstanceOf[Number].longValue) else other(v)
         }
+      }
     }
 }
 
@@ -183,7 +187,8 @@ object BroadcastKeys {
       relation match {
         // Built for a null-aware anti join, which gets no filter.
         case HashedRelationWithAllNullKeys => Left(Reason.noSummary)
-        case relation: HashedRelation => Right(new BroadcastKeys(relation, rows, index, types, conf))
+        case _: HashedRelation =>
+          Right(new BroadcastKeys(() => relation.asInstanceOf[HashedRelation], rows, index, types, conf))
         case _ => Left(Reason.noSummary)
       }
   }
@@ -202,7 +207,9 @@ object BroadcastKeys {
       none
     }
     known.get((index, types)).map(Right(_)).getOrElse {
-      val made = of(broadcast.value, rows(stage), index, types, conf)
+      // Whoever asks holds the stage; what is kept here must hold neither the broadcast nor its rows.
+      val weak = new WeakReference(broadcast)
+      val made = of(weak.get().value, rows(stage), index, types, conf)
       made.foreach(known.put((index, types), _))
       made
     }

@@ -227,13 +227,16 @@ object JoinChoice {
     val bytes = if (side.sent) in.limits.measuredBytes else in.limits.broadcastBytes
     val spark = in.limits.sparkBroadcastBytes.toDouble
     val limit = math.min(in.cluster.broadcastLimit(bytes, in.limits.broadcastFraction), spark)
-    val most = math.min(in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held, spark)
+    val most = math.min(
+      math.max(in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held, smallBytes),
+      spark
+    )
     side.boundBytes match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
       case _ =>
         def mayBeTooBig =
-          side.mostBytes.filter(_ > math.max(most, smallBytes)).map(Reason.mayBeTooBig(_, most))
+          side.mostBytes.filter(_ > most).map(Reason.mayBeTooBig(_, most))
         def tooManyRows = side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))

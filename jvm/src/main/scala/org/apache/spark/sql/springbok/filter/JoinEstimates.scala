@@ -91,7 +91,9 @@ final private[springbok] class JoinEstimates(
     // A broadcast is read from the very relation that the join probes, whatever it was made of.
     val fixed = sides
       .filter(sources.contains)
-      .filter(s => !j.isInstanceOf[ShuffledJoin] || deterministic(j.children(s)))
+      .filter(s =>
+        !j.isInstanceOf[ShuffledJoin] || deterministic(j.children(s), if (s == 0) j.leftKeys else j.rightKeys)
+      )
     if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
     else if (sources.isEmpty) Left(Reason.noSource)
     else if (fixed.isEmpty) Left(Reason.indeterminate)

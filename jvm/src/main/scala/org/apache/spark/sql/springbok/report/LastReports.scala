@@ -36,14 +36,22 @@ object LastReports extends SparkListener with Logging {
 
   /** Listens to a context, once; one that has stopped takes no listeners. */
   def listenTo(sc: SparkContext): Unit = contexts.synchronized {
-    if (!sc.isStopped && contexts.add(sc)) sc.listenerBus.addToQueue(this, "springbok")
+    if (!sc.isStopped && contexts.add(sc)) {
+      // The queue's thread would keep what it inherits for good: this query's session and job group.
+      val register: Runnable = () => sc.listenerBus.addToQueue(this, "springbok")
+      val bare = new Thread(null, register, "springbok-listener", 0, false)
+      bare.setContextClassLoader(getClass.getClassLoader)
+      bare.start()
+      try bare.join()
+      catch { case _: InterruptedException => Thread.currentThread.interrupt() }
+    }
   }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionEnd if e.qe != null && e.executionFailure.isEmpty =>
       // The last events of a context arrive while it stops.
       if (!e.qe.sparkSession.sparkContext.isStopped)
-        Guarded("LastReports", (), None, planning = false)(finished(e))
+        Guarded("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(finished(e)))
     case _ =>
   }
 
@@ -60,7 +68,7 @@ object LastReports extends SparkListener with Logging {
     val execution = ("id" -> e.executionId) ~
       ("action" -> e.executionName.getOrElse("unknown")) ~
       ("duration_ms" -> e.duration / 1000000)
-    val document = e.qe.sparkSession.withActive(SpringbokReport.of(e.qe)) ~ ("execution" -> execution)
+    val document = SpringbokReport.of(e.qe) ~ ("execution" -> execution)
     Entry(compact(render(document)), plans(e.qe.analyzed).map(_.semanticHash()).toSet)
   }
 

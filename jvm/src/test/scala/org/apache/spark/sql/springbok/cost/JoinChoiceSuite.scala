@@ -255,10 +255,11 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   test("a query's broadcasts share the room that there is, and what may come at most must fit") {
     val small = cluster.copy(executorHeap = 2L << 30)
-    def why(bound: Double, most: Double, held: Double): Option[String] = {
+    def why(bound: Double, most: Double, held: Double, spark: Long = 8192): Option[String] = {
       val s = side(10 * mb).copy(boundBytes = Some(bound * mb), mostBytes = Some(most * mb))
       val in = input(side(10000 * mb), s)
-      JoinChoice(in.copy(cluster = small, limits = in.limits.copy(held = held * mb))).alternatives
+      val limits = in.limits.copy(held = held * mb, sparkBroadcastBytes = spark << 20)
+      JoinChoice(in.copy(cluster = small, limits = limits)).alternatives
         .find(_.strategy == Strategy.Broadcast(BuildRight))
         .flatMap(_.ruledOut)
         .map(_.code)
@@ -267,6 +268,9 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(why(20, 600, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(20, 400, 200).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG"))
+    // However much is held, as much as Spark broadcasts by default; never more than it collects.
+    assert(why(5, 9, 10000).isEmpty)
+    assert(why(3, 9, 0, spark = 4).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
   }
 
   test("buckets may be of unequal size, and nobody counts them") {

@@ -27,6 +27,7 @@ class FilterPauseSuite extends SpringbokTest {
   test("a filter paused on rows of no fixed order: a task that ran again wrote other rows than before") {
     table("rows", "SELECT id AS k FROM range(200000)")
     spark.sql("CACHE TABLE kept AS SELECT k + 1 AS k FROM rows"): Unit
+    spark.sql("CACHE TABLE spread AS SELECT /*+ REPARTITION(2, k) */ k + 2 AS k FROM rows"): Unit
     def pauses(sql: String, grouped: Boolean = false): Long = {
       val child = executed(spark.sql(sql))
       val key = child.output.head
@@ -40,10 +41,15 @@ class FilterPauseSuite extends SpringbokTest {
     assert(pauses("SELECT * FROM rows") > 0)
     assert(pauses("SELECT * FROM rows WHERE k >= 0") > 0)
     assert(pauses("SELECT /*+ REPARTITION(2, k) */ * FROM rows") == 0)
-    assert(pauses("SELECT * FROM kept") == 0)
+    assert(pauses("SELECT * FROM kept") > 0)
+    assert(pauses("SELECT * FROM spread") == 0)
+    conf("spark.sql.sources.useV1SourceList" -> "") {
+      val files = folder.resolve("rows")
+      assert(pauses(s"SELECT * FROM parquet.`$files`") > 0)
+    }
     assert(pauses("SELECT id AS k FROM range(200000)") == 0)
     // Of a group all rows go or none.
     assert(pauses("SELECT * FROM rows", grouped = true) == 0)
-    spark.sql("UNCACHE TABLE kept"): Unit
+    for (t <- Seq("kept", "spread")) spark.sql(s"UNCACHE TABLE $t"): Unit
   }
 }

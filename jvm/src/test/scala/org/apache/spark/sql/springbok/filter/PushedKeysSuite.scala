@@ -111,6 +111,10 @@ class PushedKeysSuite extends SpringbokTest {
       val sql =
         s"SELECT /*+ SHUFFLE_HASH(k) */ sum(v), count(*) FROM days y JOIN (SELECT d FROM feasts WHERE $which) k ON y.d = k.d"
       assert(same(sql).collect().head.getLong(1) > 0)
+      conf("spark.sql.adaptive.enabled" -> "false") {
+        val df = same(sql.replace("SHUFFLE_HASH", "BROADCAST"))
+        assert(used(df).nonEmpty, record(df).filters.map(_.outcome.text))
+      }
     }
   }
 

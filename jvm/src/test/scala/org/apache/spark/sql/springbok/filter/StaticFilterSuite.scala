@@ -80,8 +80,13 @@ class StaticFilterSuite extends SpringbokTest {
 
   test("too many keys to look at bound nothing") {
     conf(SpringbokConf.FILTER_MAX_KEYS.key -> "10") {
-      val df = same("SELECT /*+ BROADCAST(d) */ count(*), sum(f.g) FROM fact f JOIN dim d ON f.k = d.k")
-      assert(declined(df).contains("TOO_MANY_KEYS") && scanRows(df, "g") >= 40000)
+      for (key <- Seq("k", "i", "day", "ts")) {
+        val df =
+          same(
+            s"SELECT /*+ BROADCAST(d), RUNTIME_FILTER(f) */ count(*), sum(f.g) FROM fact f JOIN dim d ON f.$key = d.$key"
+          )
+        assert(declined(df).contains("TOO_MANY_KEYS") && scanRows(df, "g") >= 40000, key)
+      }
     }
   }
 
