@@ -135,7 +135,7 @@ object BroadcastKeys {
   /** Whether no two rows of a finished broadcast have the same keys; None if it has too many rows to be read for that. */
   def unique(stage: BroadcastQueryStageExec, conf: SQLConf): Option[Boolean] =
     Option.when(rows(stage) <= conf.getConf(SpringbokConf.FILTER_MAX_KEYS)) {
-      val broadcast = stage.broadcast.executeBroadcast[Any]()
+      val broadcast = made(stage)
       if (!once.containsKey(broadcast))
         once.put(
           broadcast,
@@ -147,12 +147,15 @@ object BroadcastKeys {
       once.get(broadcast)
     }
 
+  /** That of a finished stage: `executeBroadcast` would prepare the stage's plan again each time. */
+  private def made(stage: BroadcastQueryStageExec): Broadcast[Any] = stage.broadcast.relationFuture.get()
+
   private def rows(stage: BroadcastQueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.fold(0L)(_.toLong)
 
   /** The range of a key of rows that are broadcast as they are, for a join without equality. */
   def range(stage: BroadcastQueryStageExec, key: BuildKey, conf: SQLConf): Either[Reason, KeyFacts] =
-    stage.broadcast.executeBroadcast[Any]().value match {
+    made(stage).value match {
       case rows: Array[InternalRow] =>
         val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
         if (rows.length > limit) Left(Reason.tooManyKeys(rows.length, limit))
@@ -200,7 +203,7 @@ object BroadcastKeys {
       types: Seq[DataType],
       conf: SQLConf
   ): Either[Reason, BroadcastKeys] = {
-    val broadcast = stage.broadcast.executeBroadcast[Any]()
+    val broadcast = made(stage)
     val known = Option(seen.get(broadcast)).flatMap(r => Option(r.get())).getOrElse {
       val none = new TrieMap[(Int, Seq[DataType]), BroadcastKeys]
       seen.put(broadcast, new SoftReference(none))

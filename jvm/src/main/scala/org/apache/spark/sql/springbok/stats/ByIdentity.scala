@@ -8,12 +8,12 @@ import java.util.concurrent.ConcurrentHashMap
  * have, or compare all their files.
  */
 final private[stats] class ByIdentity[K <: AnyRef, V] {
-  import ByIdentity.Key
+  import ByIdentity.{Asked, Key}
 
   private val gone = new ReferenceQueue[K]
   private val known = new ConcurrentHashMap[Reference[?], V]()
 
-  def get(of: K): Option[V] = Option(known.get(new Key(of, gone)))
+  def get(of: K): Option[V] = Option(known.get(new Asked(of)))
 
   def put(of: K, value: V): Unit = {
     Iterator.continually(gone.poll()).takeWhile(_ != null).foreach(known.remove(_))
@@ -22,6 +22,16 @@ final private[stats] class ByIdentity[K <: AnyRef, V] {
 }
 
 private object ByIdentity {
+
+  /** What a key is found by, without one more reference for the collector to look after. */
+  final private class Asked(of: AnyRef) {
+    override val hashCode: Int = System.identityHashCode(of)
+    override def equals(o: Any): Boolean = o match {
+      case k: Key[?] => k.get() eq of
+      case _ => false
+    }
+  }
+
   final private class Key[K <: AnyRef](of: K, gone: ReferenceQueue[K]) extends WeakReference[K](of, gone) {
     override val hashCode: Int = System.identityHashCode(of)
     override def equals(o: Any): Boolean = o match {

@@ -31,19 +31,25 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   private val relations = new RelationStats
   private val inStages = new IdentityHashMap[SparkPlan, Seq[AppliedRuntimeFilterExec]]()
 
-  def apply(plan: LogicalPlan): Estimate = {
-    val before = Option(known.get(plan)).orElse(lasting.get(plan))
-    before.getOrElse {
-      val e = compute(plan)
-      if (lasts(plan)) lasting.put(plan, e) else known.put(plan, e): Unit
-      e
-    }
+  def apply(plan: LogicalPlan): Estimate = Option(known.get(plan)).getOrElse {
+    val e = lasting.get(plan, runtime).getOrElse(anew(plan))
+    known.put(plan, e): Unit
+    e
   }
 
-  /** Whether nothing that runs can change it: files, and operators on them; not stages, nor cached tables. */
-  private def lasts(plan: LogicalPlan): Boolean = plan match {
-    case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => true
-    case _ => plan.children.nonEmpty && plan.children.forall(lasting.get(_).isDefined)
+  private def anew(plan: LogicalPlan): Estimate = {
+    // Asked before: a stage may finish meanwhile.
+    val (files, finished) = plan match {
+      case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => (true, false)
+      case s: LogicalQueryStage => (false, runtime && s.isMaterialized)
+      case _ => (false, false)
+    }
+    val e = compute(plan)
+    def above(stages: Boolean) =
+      plan.children.nonEmpty && plan.children.forall(lasting.get(_, stages).isDefined)
+    if (files || above(stages = false)) lasting.put(plan, e, stages = false)
+    else if (finished || runtime && above(stages = true)) lasting.put(plan, e, stages = true)
+    e
   }
 
   /** Footers of a relation, read once. */
@@ -272,12 +278,19 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
 
 object PlanStats {
 
-  /** Estimates of plans without stages, by the very node: adaptive execution plans again after each stage. */
+  /**
+   * Estimates that nothing which runs can change, by the very node: of files and operators on them, and of what stands
+   * upon finished stages. Not of stages that run, nor of cached tables. Adaptive execution plans again after each stage.
+   */
   final class Lasting {
-    private val known = new IdentityHashMap[LogicalPlan, Estimate]()
+    private val files = new ByIdentity[LogicalPlan, Estimate]
+    private val finished = new ByIdentity[LogicalPlan, Estimate]
 
-    // The stages of subqueries are planned by threads of their own.
-    def get(plan: LogicalPlan): Option[Estimate] = synchronized(Option(known.get(plan)))
-    def put(plan: LogicalPlan, e: Estimate): Unit = synchronized(known.put(plan, e)): Unit
+    /** @param stages whether what finished stages hold counts */
+    def get(plan: LogicalPlan, stages: Boolean): Option[Estimate] =
+      files.get(plan).orElse(if (stages) finished.get(plan) else None)
+
+    def put(plan: LogicalPlan, e: Estimate, stages: Boolean): Unit =
+      (if (stages) finished else files).put(plan, e)
   }
 }
