@@ -117,12 +117,14 @@ def using(spark: SparkSession, arm: Arm) -> Iterator[None]:
 
 
 def _attempt(spark: SparkSession, arm: Arm, sql: str) -> Run | str:
-    """The run, or the first line of what went wrong."""
+    """The run, or the first lines of what went wrong: where Java failed, the first one says only that."""
     with using(spark, arm):
         try:
             return run(spark, sql)
         except Exception as error:
-            return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:300]}"
+            lines = [line.strip() for line in str(error).strip().splitlines()]
+            told = [line for i, line in enumerate(lines) if i < 2 or line.startswith("Caused by")]
+            return f"{type(error).__name__}: {' | '.join(told)[:1000]}"
 
 
 def _compare(spark: SparkSession, answers: dict[str, list[tuple[str, ...]]], sql: str) -> str:

@@ -213,7 +213,7 @@ object JoinChoice {
       case _ => _ => false
     }
     val size = (a: Alternative) =>
-      Strategy.build(a.strategy).flatMap(b => build(in, b).boundBytes).getOrElse(Double.MaxValue)
+      Strategy.build(a.strategy).flatMap(b => build(in, b).boundTable).getOrElse(Double.MaxValue)
     val fitting = all.filter(a => wanted(a.strategy) && a.ruledOut.isEmpty).sortBy(size)
     JoinChoice(fitting.headOption.fold[Strategy](Spark)(_.strategy), reason, all)
   }
@@ -231,12 +231,12 @@ object JoinChoice {
       math.max(in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held, smallBytes),
       spark
     )
-    side.boundBytes match {
+    side.boundTable match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
       case _ =>
         def mayBeTooBig =
-          side.mostBytes.filter(_ > most).map(Reason.mayBeTooBig(_, most))
+          side.mostTable.filter(_ > most).map(Reason.mayBeTooBig(_, most))
         def tooManyRows = side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))

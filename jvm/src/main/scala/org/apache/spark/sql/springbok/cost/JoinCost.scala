@@ -47,6 +47,8 @@ object JoinCost {
    *   joins of the query that one broadcast of it would serve, this one included
    * @param filtered
    *   what a runtime filter from the other side leaves of it, if it has not been read yet
+   * @param keyBytes
+   *   bytes that a hash table keeps of a row's keys beside the row: 0 where they are packed into one long
    */
   final case class Side(
       rows: Option[Double],
@@ -61,18 +63,28 @@ object JoinCost {
       slow: Boolean = false,
       sent: Boolean = false,
       sharedBy: Int = 1,
-      filtered: Filtered = Filtered()
+      filtered: Filtered = Filtered(),
+      keyBytes: Double = 0
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */
     def bytes: Double = rows.fold(Unknown)(_ * (rowBytes + tupleOverhead))
+
+    /** Bytes of a hash table of it, relative to those of its rows. */
+    def tableShare: Double = 1 + keyBytes / math.max(1.0, rowBytes)
 
     /**
      * Bytes that a broadcast of it is counted with: the geometric mean of what is expected and what is possible. The driver
      * holds the whole of a side that was expected to be a tenth, where a shuffle would have found out.
      */
     def risked: Double =
-      rows.fold(Unknown)(r => JoinCost.risked(r, boundRows.getOrElse(r)) * (rowBytes + tupleOverhead))
+      rows.fold(Unknown)(r =>
+        JoinCost.risked(r, boundRows.getOrElse(r)) * (rowBytes + tupleOverhead) * tableShare
+      )
+
+    /** Bytes of a hash table that are not exceeded unless the statistics are wrong, and however values are spread. */
+    def boundTable: Option[Double] = boundBytes.map(_ * tableShare)
+    def mostTable: Option[Double] = mostBytes.map(_ * tableShare)
 
     /** What a broadcast of it makes and sends for nothing: it is read before the other side could filter it. */
     def unfiltered: Double = math.max(0.0, bytes + filtered.made) * (1 - filtered.kept)
@@ -128,7 +140,10 @@ object JoinCost {
 
   /** Cost of a partitioned hash join: both sides over the network and the build side's table. */
   def partitioned(probe: Side, build: Side): Terms =
-    Seq("network" -> network(probe, build), "hash tables" -> build.bytes)
+    Seq(
+      "network" -> network(probe, build),
+      "hash tables" -> (if (build.bytes < 0) Unknown else build.bytes * build.tableShare)
+    )
 
   /**
    * Cost of a sort-merge join: both sides over the network and sorted, unless already sorted by the keys; sorting a side
@@ -217,7 +232,10 @@ object JoinCost {
         build.largestPartition.getOrElse(if (build.partitioned) math.min(bound, even * skew) else even)
       // Put together, a partition holds rows of both sides.
       val share = probe.boundBytes.fold(1.0)(p => bound / math.max(1.0, bound + p))
-      math.max(largest, math.min(bound, advisoryBytes * compression * share)) * hashTableOverhead
+      math.max(
+        largest,
+        math.min(bound, advisoryBytes * compression * share)
+      ) * build.tableShare * hashTableOverhead
     }
 
   /** The largest of a table's buckets, relative to their mean. */

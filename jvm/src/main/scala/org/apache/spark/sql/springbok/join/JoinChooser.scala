@@ -13,12 +13,14 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost._
 import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report._
-import org.apache.spark.sql.springbok.stats.PlanStats
+import org.apache.spark.sql.springbok.stats.{Estimate, PlanStats}
+import org.apache.spark.sql.types.LongType
 
 /** Takes one planning's decisions; shares what it has learned of the plan between them. */
 final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Lasting)
@@ -213,6 +215,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       mostBytes = e.mostBytes,
       sent = exchange.isDefined,
       sharedBy = if (keys.isEmpty) 1 else shared.of(p, keys),
+      keyBytes = JoinChooser.keyBytes(keys, e),
       slow = !conf.adaptiveExecutionEnabled && BroadcastTime.over(p, cluster.cores, conf)
     )
   }
@@ -251,8 +254,19 @@ private[join] object JoinChooser {
     in <- decision.input
     if decision.choice.distribution.contains(Distribution.Broadcast)
     build = JoinChoice.build(in, Strategy.build(decision.choice.chosen).get)
-    bytes <- build.boundBytes
+    bytes <- build.boundTable
   } yield bytes / build.sharedBy
+
+  /** What a general hash table keeps of a row beside it: its keys as a row, two lengths and the next row's address. */
+  private def keyBytes(keys: Seq[Expression], e: Estimate): Double =
+    if (keys.isEmpty || HashJoin.rewriteKeyExpr(keys).map(_.dataType) == Seq(LongType)) 0
+    else {
+      val columns = keys.map {
+        case a: Attribute => a
+        case k => AttributeReference("key", k.dataType)()
+      }
+      16 + Estimate.rowBytes(columns, e.columns)
+    }
 
   def record(j: Join, query: QueryRecord): JoinRecord = query.addJoin { (q, id) =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {

@@ -131,7 +131,7 @@ final private[report] class JoinReport(
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
       val of = (s: BuildSide) => if (s == BuildLeft) (in.left, in.right) else (in.right, in.left)
       join(n) match {
-        case b: BroadcastHashJoinExec => of(b.buildSide)._1.boundBytes.map(_ * JoinCost.relationOverhead)
+        case b: BroadcastHashJoinExec => of(b.buildSide)._1.boundTable.map(_ * JoinCost.relationOverhead)
         case s: ShuffledHashJoinExec =>
           val (build, probe) = of(s.buildSide)
           hashTables(build, probe, in)

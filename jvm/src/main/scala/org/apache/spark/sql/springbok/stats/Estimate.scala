@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, ExprId, UnsafeRow}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
@@ -75,6 +75,8 @@ object Rows {
  *   the distinct values themselves, where they are few
  * @param within
  *   part of the table's rows that may have a value from the first number to the second, however values are spread
+ * @param table
+ *   what the columns of one table in the query have in common, None for those of several
  */
 final case class ColumnStats(
     ndv: Option[Double],
@@ -88,7 +90,8 @@ final case class ColumnStats(
     unique: Boolean = false,
     proven: Boolean = false,
     values: LazyValues = LazyValues.unknown,
-    within: (Double, Double) => Double = ColumnStats.anywhere
+    within: (Double, Double) => Double = ColumnStats.anywhere,
+    table: Option[ExprId] = None
 )
 
 object ColumnStats {

@@ -244,19 +244,33 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
           .fold(below)(c => AttributeMap(below.toSeq :+ (key -> c.copy(unique = true, proven = true))))
       case _ => below
     }
-    val ndvs = grouping.map {
-      case a: Attribute => child.groups(a)
-      case _ => None
-    }
-    val groups = Option.when(ndvs.forall(_.isDefined))(ndvs.flatten.product)
     val rows =
       if (grouping.isEmpty) Some(Rows(1, 1, Source.Estimated))
       else
         child.rows.map { r =>
+          val (most, counted) = groups(grouping, child)
           // Of unknown grouping keys nothing is known but that they are no more than the rows.
-          groups.fold(r.copy(value = r.value / 2, source = Source.Estimated))(r.atMost)
+          (if (counted) r else r.copy(value = r.value / 2, source = Source.Estimated)).atMost(most)
         }
     Estimate(rows, Estimate.rowBytes(output, columns), columns).narrowed
+  }
+
+  /**
+   * Most groups by these keys, and whether the values of all of them are counted: as many as combinations of their values,
+   * but of the columns of one table no more than it has rows, and one where a join found none.
+   */
+  private def groups(by: Seq[Expression], child: Estimate): (Double, Boolean) = {
+    val keys = by.map {
+      case a: Attribute => child.columns.get(a).map(_ -> child.groups(a))
+      case _ => None
+    }
+    val tables = keys.map(_.flatMap(_._1.table)).zip(keys).groupMap(_._1)(_._2)
+    val most = tables.map { case (table, columns) =>
+      val values = columns.map(_.flatMap(_._2).getOrElse(Double.PositiveInfinity)).product
+      val rows = table.flatMap(_ => columns.flatten.map(_._1.tableRows).maxOption)
+      rows.fold(values)(n => math.min(values, n + 1))
+    }
+    (most.product, keys.forall(_.exists(_._2.isDefined)))
   }
 
   private def union(u: Union): Estimate = {

@@ -100,6 +100,7 @@ final private[stats] class RelationStats {
         exact = n.source == Source.Footer && footer.exists(_.exact)
       ).copy(
         values = values(dictionaries, a),
+        table = r.output.headOption.map(_.exprId),
         within =
           footer.filter(_ => partitions.isEmpty).fold(ColumnStats.anywhere)(f => f.within(a.name, _, _))
       )
@@ -127,7 +128,7 @@ final private[stats] class RelationStats {
         column.distinctCount.map(_.toDouble),
         column.nullCount.map(_.toDouble / math.max(1.0, n.value)),
         column.avgLen.map(_.toDouble)
-      )
+      ).copy(table = output.headOption.map(_.exprId))
     }
     val e = estimate(output, rows, columns)
     // A cached table's, or a source's, own bytes say what the types do not.

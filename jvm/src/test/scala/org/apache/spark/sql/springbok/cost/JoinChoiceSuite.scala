@@ -273,6 +273,19 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(why(3, 9, 0, spark = 4).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
   }
 
+  test("a general hash table keeps the keys beside each row") {
+    val narrow = side(150 * mb)
+    val wide = narrow.copy(keyBytes = narrow.rowBytes)
+    def broadcast(s: JoinCost.Side) =
+      JoinChoice(input(side(10000 * mb), s)).alternatives
+        .find(_.strategy == Strategy.Broadcast(BuildRight))
+        .get
+    assert(broadcast(narrow).ruledOut.isEmpty)
+    assert(broadcast(wide).ruledOut.map(_.code).contains("BUILD_SIDE_TOO_BIG"))
+    val hash = (s: JoinCost.Side) => JoinCost.hashTableBytes(s, side(1000 * mb), 100, 1L << 20).get
+    assert(hash(wide) == 2 * hash(narrow))
+  }
+
   test("buckets may be of unequal size, and nobody counts them") {
     val bucketed = side(1000 * mb, partitioned = true).copy(partitions = Some(100))
     assert(JoinCost.hashTableBytes(bucketed, side(10 * mb), 200, 1L << 20).exists(_ > 79 * mb))

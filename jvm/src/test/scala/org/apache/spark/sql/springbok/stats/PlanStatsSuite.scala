@@ -47,6 +47,19 @@ class PlanStatsSuite extends SpringbokTest {
     conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
   }
 
+  test("groups by several columns of a table are no more than it has rows") {
+    table(
+      "dims",
+      "SELECT id AS k, id * 1000 AS a, id * 7919 % 100003 AS b, concat('x', id) AS s FROM range(500)"
+    )
+    table("facts", "SELECT id % 500 AS k, id AS v FROM range(20000)")
+    def by(columns: String): Double = estimate(
+      s"SELECT $columns, count(*) FROM facts f JOIN dims d ON f.k = d.k GROUP BY $columns"
+    ).rows.get.bound
+    assert(by("a, b") == 501 && by("a, b, s") == 501 && by("s") == 501)
+    assert(by("a, b, v") == 20000)
+  }
+
   test("predicates on strings: the values in the dictionaries, each as often as any other") {
     val texts = "SELECT id, concat('c', id % 20) AS c, if(id % 2 = 0, NULL, concat('n', id % 10)) AS n, " +
       "concat('s', id div 1000) AS s, concat('u', id) AS u FROM range(8000)"
