@@ -42,6 +42,13 @@ final case class Cluster(
     math.min(bytes.toDouble, smallerHeap * heapFraction * relationOverhead / hashTableOverhead)
   }
 
+  /**
+   * Bytes that the relation of a few rows counts as: Spark allocates a page for it, of 64 MB in any heap of 2 GB, and 20 of
+   * them are more than most that are large.
+   */
+  def leastRelation: Double =
+    math.min(64.0 * (1 << 20), smallerHeap / 32) / JoinCost.hashTableOverhead
+
   /** Most bytes that the tasks of a stage may send to the driver: the setting, or a small part of its heap. */
   def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 20)
 

@@ -247,8 +247,12 @@ object JoinChoice {
   /** What Spark broadcasts by default, whatever else there is. */
   private val smallBytes = 10.0 * (1 << 20)
 
-  /** Part of either heap that a query's broadcasts may take if the rows of this one are as many as can be. */
-  private val surely = 0.5
+  /**
+   * Part of either heap that a query's broadcasts may take if the rows of this one are as many as can be. While they are
+   * made the driver also holds what it has collected and what it sends: of half of a heap of 3 GB, which TPC-DS q64's took,
+   * it ran out of memory.
+   */
+  private val surely = 1.0 / 3
 
   private def overHashLimit(side: Side, probe: Side, in: JoinInput): Option[Reason] =
     hashTableBytes(side, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {

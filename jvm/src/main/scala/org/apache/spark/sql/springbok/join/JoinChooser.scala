@@ -255,7 +255,7 @@ private[join] object JoinChooser {
     if decision.choice.distribution.contains(Distribution.Broadcast)
     build = JoinChoice.build(in, Strategy.build(decision.choice.chosen).get)
     bytes <- build.boundTable
-  } yield bytes / build.sharedBy
+  } yield math.max(bytes, in.cluster.leastRelation) / build.sharedBy
 
   /** What a general hash table keeps of a row beside it: its keys as a row, two lengths and the next row's address. */
   private def keyBytes(keys: Seq[Expression], e: Estimate): Double =

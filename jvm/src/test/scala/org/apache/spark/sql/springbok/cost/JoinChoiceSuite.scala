@@ -264,9 +264,9 @@ class JoinChoiceSuite extends AnyFunSuite {
         .flatMap(_.ruledOut)
         .map(_.code)
     }
-    assert(why(20, 400, 0).isEmpty)
-    assert(why(20, 600, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
-    assert(why(20, 400, 200).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
+    assert(why(20, 300, 0).isEmpty)
+    assert(why(20, 400, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
+    assert(why(20, 300, 100).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG"))
     // However much is held, as much as Spark broadcasts by default; never more than it collects.
     assert(why(5, 9, 10000).isEmpty)
