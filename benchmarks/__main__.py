@@ -102,7 +102,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _duckdb(args: argparse.Namespace) -> int:
-    name = f"{args.suite}-sf{args.scale:g}-{args.layout}"
+    name = runner.name_of(args.suite, args.scale, args.layout)
     spark = args.out / f"{name}.json"
     if not spark.exists():
         raise SpringbokError(f"There is no {spark} to compare with: `make bench` makes it.")

@@ -58,8 +58,8 @@ def table(measured: dict[str, Any], spark: list[dict[str, Any]]) -> list[list[An
     mine = {q: statistics.median(t) for q, t in measured["queries"].items() if isinstance(t, list)}
     rows: list[list[Any]] = [["", "queries", "total s", "DuckDB's total s", "DuckDB is faster by, geomean"]]
     for arm in dict.fromkeys(a for q in spark for a in q["arms"]):
-        both = {q["query"]: q["arms"][arm]["seconds"] for q in spark if "seconds" in q["arms"].get(arm, {})}
-        both = {q: s for q, s in both.items() if q in mine}
+        ran = [(q["query"], q["arms"].get(arm, {})) for q in spark if q["query"] in mine]
+        both = {q: figures["seconds"] for q, figures in ran if "seconds" in figures}
         ratio = statistics.geometric_mean(s / mine[q] for q, s in both.items())
         total = sum(mine[q] for q in both)
         rows.append([arm, len(both), f"{sum(both.values()):.1f}", f"{total:.1f}", f"{ratio:.2f}x"])

@@ -51,7 +51,12 @@ class Experiment:
     @property
     def name(self) -> str:
         """What its results are called."""
-        return f"{self.suite}-sf{self.scale:g}-{self.layout}"
+        return name_of(self.suite, self.scale, self.layout)
+
+
+def name_of(suite: str, scale: float, layout: str) -> str:
+    """What the results of a suite on such tables are called."""
+    return f"{suite}-sf{scale:g}-{layout}"
 
 
 def session(master: str, memory: str, settings: dict[str, str]) -> SparkSession:

@@ -9,13 +9,11 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, TableCacheQueryStageExec}
-import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.filter.{FilterKey, LateContains, LateFilter}
+import org.apache.spark.sql.springbok.filter.{Determinism, FilterKey, LateContains, LateFilter}
 import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord}
 import org.apache.spark.sql.types.DataType
 
@@ -232,11 +230,10 @@ case class AppliedRuntimeFilterExec(
   private def fixedOrder(p: SparkPlan): Boolean = p match {
     case _: FileSourceScanExec => true
     case b: BatchScanExec => b.scan.isInstanceOf[FileScan]
-    case t: TableCacheQueryStageExec => fixedOrder(t.inMemoryTableScan)
-    case m: InMemoryTableScanExec => fixedOrder(m.relation.cachedPlan)
-    case a: AdaptiveSparkPlanExec => fixedOrder(a.inputPlan)
     case _: Exchange => false
-    case _ => p.children.nonEmpty && p.children.forall(fixedOrder)
+    case _ =>
+      val inputs = Determinism.inner(p)
+      inputs.nonEmpty && inputs.forall(fixedOrder)
   }
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {

@@ -50,7 +50,7 @@ final private[filter] class Determinism {
   }
 }
 
-private object Determinism {
+private[sql] object Determinism {
   private def readsAny(es: Seq[Expression], columns: AttributeSet): Boolean =
     columns.nonEmpty && es.exists(_.references.exists(columns.contains))
 
@@ -97,7 +97,8 @@ private object Determinism {
     case _ => false
   }
 
-  private def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
+  /** What an operator's rows are made of: its children, of a stage or a cached table what computes it. */
+  def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
     case q: QueryStageExec => Seq(q.plan)
     case a: AdaptiveSparkPlanExec => Seq(a.inputPlan)
     // Blocks that are lost are computed again.

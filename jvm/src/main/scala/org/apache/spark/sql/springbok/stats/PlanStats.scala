@@ -38,17 +38,17 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   }
 
   private def anew(plan: LogicalPlan): Estimate = {
-    // Asked before: a stage may finish meanwhile.
-    val (files, finished) = plan match {
-      case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => (true, false)
-      case s: LogicalQueryStage => (false, runtime && s.isMaterialized)
-      case _ => (false, false)
+    // Whether stages count in what lasts of it. Asked before: a stage may finish meanwhile.
+    val leaf = plan match {
+      case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => Some(false)
+      case s: LogicalQueryStage if runtime && s.isMaterialized => Some(true)
+      case _ => None
     }
     val e = compute(plan)
-    def above(stages: Boolean) =
+    def above = (if (runtime) Seq(false, true) else Seq(false)).find { stages =>
       plan.children.nonEmpty && plan.children.forall(lasting.get(_, stages).isDefined)
-    if (files || above(stages = false)) lasting.put(plan, e, stages = false)
-    else if (finished || runtime && above(stages = true)) lasting.put(plan, e, stages = true)
+    }
+    leaf.orElse(above).foreach(lasting.put(plan, e, _))
     e
   }
 
