@@ -53,7 +53,10 @@ final case class JoinInput(
  * @param measuredBytes
  *   largest build side of a broadcast where that side has run, bytes in memory
  * @param held
- *   bytes in memory of the broadcasts of the query's joins before this one
+ *   bytes in memory of the broadcasts of the query's other joins, Spark's own among them
+ * @param stored
+ *   bytes of the driver's heap that Spark's blocks hold: relations of earlier queries until they are collected, and what
+ *   a local session caches
  * @param sparkBroadcastBytes
  *   bytes that Spark itself refuses to collect or broadcast
  * @param sparkBroadcastRows
@@ -66,6 +69,7 @@ final case class JoinLimits(
     advisoryBytes: Long,
     measuredBytes: Long = Long.MaxValue,
     held: Double = 0,
+    stored: Long = 0,
     sparkBroadcastBytes: Long = JoinLimits.maxBroadcastBytes,
     sparkBroadcastRows: Double = JoinLimits.maxBroadcastRows
 )
@@ -227,10 +231,10 @@ object JoinChoice {
     val bytes = if (side.sent) in.limits.measuredBytes else in.limits.broadcastBytes
     val spark = in.limits.sparkBroadcastBytes.toDouble
     val limit = math.min(in.cluster.broadcastLimit(bytes, in.limits.broadcastFraction), spark)
-    val most = math.min(
-      math.max(in.cluster.smallerHeap * surely / hashTableOverhead - in.limits.held, smallBytes),
-      spark
-    )
+    val all =
+      math.min(in.cluster.smallerHeap * surely, (in.cluster.driverHeap - in.limits.stored) * ofTheRest)
+    val room = all / hashTableOverhead - in.limits.held
+    val most = math.min(math.max(room, smallBytes), spark)
     side.boundTable match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
@@ -240,7 +244,11 @@ object JoinChoice {
         def tooManyRows = side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))
-        Option.when(side.slow)(Reason.timeOut).orElse(mayBeTooBig).orElse(tooManyRows)
+        // What Spark itself would broadcast takes what it would without Springbok.
+        def noRoom = Option.when(!side.sparks && in.limits.held > 0 && in.cluster.leastRelation > room)(
+          Reason.noRoom(in.limits.held * hashTableOverhead, all)
+        )
+        Option.when(side.slow)(Reason.timeOut).orElse(noRoom).orElse(mayBeTooBig).orElse(tooManyRows)
     }
   }
 
@@ -253,6 +261,12 @@ object JoinChoice {
    * it ran out of memory.
    */
   private val surely = 1.0 / 3
+
+  /**
+   * Part of what Spark's blocks leave of the driver's heap that they may take: the relations of queries that have ended
+   * stay until a garbage collection finds them, which in a heap that is nearly full comes too late.
+   */
+  private val ofTheRest = 1.0 / 2
 
   private def overHashLimit(side: Side, probe: Side, in: JoinInput): Option[Reason] =
     hashTableBytes(side, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {

@@ -49,6 +49,8 @@ object JoinCost {
    *   what a runtime filter from the other side leaves of it, if it has not been read yet
    * @param keyBytes
    *   bytes that a hash table keeps of a row's keys beside the row: 0 where they are packed into one long
+   * @param sparks
+   *   whether Spark itself takes it for small enough to broadcast
    */
   final case class Side(
       rows: Option[Double],
@@ -64,7 +66,8 @@ object JoinCost {
       sent: Boolean = false,
       sharedBy: Int = 1,
       filtered: Filtered = Filtered(),
-      keyBytes: Double = 0
+      keyBytes: Double = 0,
+      sparks: Boolean = false
   ) {
 
     /** Serialized bytes: rows × (row + tuple overhead). */

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.join
 
 import scala.util.Try
 
+import org.apache.spark.SparkEnv
 import org.apache.spark.internal.config.{MAX_RESULT_SIZE, MEMORY_FRACTION}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide, JoinSelectionHelper}
@@ -41,6 +42,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
         conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
       conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES),
       measuredBytes = SpringbokConf.broadcastBytes(conf, measured = true),
+      stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed,
       sparkBroadcastBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
     )
   }
@@ -52,7 +54,13 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   NeededOrder.mark(plan)
   FewTasks.mark(plan, cluster.cores)
 
+  /** Bytes of the relations that Spark would make anyway for the joins that are still to be decided. */
+  private var ahead = plan.collect {
+    case j: Join if j.getTagValue(QueryRecord.tag).isEmpty => sparks(j)
+  }.sum
+
   def first(j: Join, query: QueryRecord): LogicalPlan = {
+    ahead -= sparks(j)
     val record = JoinChooser.record(j, query)
     val decision = decide(j, record)
     record.planned = Some(decision)
@@ -85,11 +93,17 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   }
 
   private def decide(j: Join, record: JoinRecord): JoinDecision = {
+    val decision = decided(j, record)
+    decision.copy(held = held(j, record, decision))
+  }
+
+  private def decided(j: Join, record: JoinRecord): JoinDecision = {
     def spark(reason: Reason) = JoinDecision(JoinChoice.spark(reason), None, None, None)
     lazy val hints =
       if (record.userHint == JoinHint.NONE) UserHints.none else UserHints.of(record.userHint, possible(j))
     def byCost(sides: JoinInput) = {
-      val input = sides.copy(limits = sides.limits.copy(held = JoinChooser.held(record)))
+      val others = record.query.joins.filter(_ ne record).flatMap(_.latest).map(_.held).sum
+      val input = sides.copy(limits = sides.limits.copy(held = others + ahead))
       val source = (p: LogicalPlan) => stats(p).rows.map(_.source.name)
       // Another one when it is revised than at first, and then always the same.
       val revised = if (record.planned.isEmpty) 0 else 17
@@ -214,11 +228,46 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       boundRows = e.rows.map(_.bound),
       mostBytes = e.mostBytes,
       sent = exchange.isDefined,
-      sharedBy = if (keys.isEmpty) 1 else shared.of(p, keys),
+      sharedBy = sharing(p, keys),
+      sparks = canBroadcastBySize(p, conf),
       keyBytes = JoinChooser.keyBytes(keys, e),
       slow = !conf.adaptiveExecutionEnabled && BroadcastTime.over(p, cluster.cores, conf)
     )
   }
+
+  /** Bytes of the rows of the broadcast that a join makes, as decided; of a shared one its part. */
+  private def held(j: Join, record: JoinRecord, d: JoinDecision): Double = {
+    def relation(rows: Option[Double]) = math.max(rows.getOrElse(0.0), cluster.leastRelation)
+    val hinted = Seq(j.left -> record.userHint.leftHint, j.right -> record.userHint.rightHint).collect {
+      case (p, Some(h)) if h.strategy.contains(BROADCAST) => relation(stats(p).boundBytes)
+    }
+    d.input match {
+      case Some(in) if d.choice.distribution.contains(Distribution.Broadcast) =>
+        val build = JoinChoice.build(in, Strategy.build(d.choice.chosen).get)
+        relation(build.boundTable) / build.sharedBy
+      case None => hinted.minOption.getOrElse(sparks(j))
+      case _ => 0
+    }
+  }
+
+  /** Bytes of the relation that Spark itself would make for a join, 0 for none; of a shared one its part. */
+  private def sparks(j: Join): Double = {
+    val (lk, rk) = j match {
+      case ExtractEquiJoinKeys(_, l, r, _, _, _, _, _) => (l, r)
+      case _ => (Nil, Nil)
+    }
+    val small = Seq(
+      (j.left, lk, canBuildBroadcastLeft(j.joinType)),
+      (j.right, rk, canBuildBroadcastRight(j.joinType))
+    )
+    small
+      .collect { case (p, k, true) if canBroadcastBySize(p, conf) => sharing(p, k) }
+      .maxOption
+      .fold(0.0)(cluster.leastRelation / _)
+  }
+
+  private def sharing(p: LogicalPlan, keys: Seq[Expression]): Int =
+    if (keys.isEmpty) 1 else shared.of(p, keys)
 
   private def broadcastStage(p: LogicalPlan): Boolean = p match {
     case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
@@ -244,18 +293,6 @@ private[join] object JoinChooser {
     }
     plan
   }
-
-  /** Bytes of the rows of the broadcasts that the joins before this one have, planned or made; of a shared one its part. */
-  private def held(record: JoinRecord): Double =
-    record.query.joins.filter(_.id < record.id).flatMap(bytesHeld).sum
-
-  private def bytesHeld(record: JoinRecord): Option[Double] = for {
-    decision <- record.latest
-    in <- decision.input
-    if decision.choice.distribution.contains(Distribution.Broadcast)
-    build = JoinChoice.build(in, Strategy.build(decision.choice.chosen).get)
-    bytes <- build.boundTable
-  } yield math.max(bytes, in.cluster.leastRelation) / build.sharedBy
 
   /** What a general hash table keeps of a row beside it: its keys as a row, two lengths and the next row's address. */
   private def keyBytes(keys: Seq[Expression], e: Estimate): Double =

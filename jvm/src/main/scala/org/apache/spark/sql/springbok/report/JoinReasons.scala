@@ -153,6 +153,11 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
     "the build side takes {bytes:size} if its values are spread unevenly, the driver has room for {limit:size}",
     "Ranges and numbers of values say how many rows to expect of a filter, not how many there are at most. Files that are sorted by the column, or more memory of the driver, help."
   )
+  val noRoom: (Double, Double) => Reason = alternative.of2(
+    "BROADCASTS_TAKE_THE_ROOM",
+    "the query's other broadcasts take {bytes:size}, all together may take {limit:size}",
+    "Spark allocates a page for each relation, however few its rows: 64 MB in a heap of 2 GB or more. A smaller `spark.buffer.pageSize`, as in `--conf spark.buffer.pageSize=4m`, or more memory of driver and executors, helps."
+  )
   val timeOut: Reason = alternative.fixed(
     "BROADCAST_MAY_TIME_OUT",
     "without adaptive execution Spark gives up a broadcast after `spark.sql.broadcastTimeout`, and this build side reads much",

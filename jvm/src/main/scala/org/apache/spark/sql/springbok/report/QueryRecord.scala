@@ -15,13 +15,16 @@ import org.apache.spark.sql.springbok.stats.PlanStats
  *
  * @param notes
  *   what of the query's hints and of the tables' statistics was ignored
+ * @param held
+ *   bytes of the rows of the broadcast that the join makes; of one that others look up as well its part
  */
 final case class JoinDecision(
     choice: JoinChoice,
     input: Option[JoinInput],
     leftSource: Option[String],
     rightSource: Option[String],
-    notes: Seq[Reason] = Nil
+    notes: Seq[Reason] = Nil,
+    held: Double = 0
 )
 
 /**

@@ -255,10 +255,19 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   test("a query's broadcasts share the room that there is, and what may come at most must fit") {
     val small = cluster.copy(executorHeap = 2L << 30)
-    def why(bound: Double, most: Double, held: Double, spark: Long = 8192): Option[String] = {
-      val s = side(10 * mb).copy(boundBytes = Some(bound * mb), mostBytes = Some(most * mb))
+    def why(
+        bound: Double,
+        most: Double,
+        held: Double,
+        spark: Long = 8192,
+        sparks: Boolean = false,
+        stored: Long = 0
+    ): Option[String] = {
+      val s =
+        side(10 * mb).copy(boundBytes = Some(bound * mb), mostBytes = Some(most * mb), sparks = sparks)
       val in = input(side(10000 * mb), s)
-      val limits = in.limits.copy(held = held * mb, sparkBroadcastBytes = spark << 20)
+      val limits =
+        in.limits.copy(held = held * mb, stored = stored << 20, sparkBroadcastBytes = spark << 20)
       JoinChoice(in.copy(cluster = small, limits = limits)).alternatives
         .find(_.strategy == Strategy.Broadcast(BuildRight))
         .flatMap(_.ruledOut)
@@ -268,8 +277,12 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(why(20, 400, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(20, 300, 100).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG"))
-    // However much is held, as much as Spark broadcasts by default; never more than it collects.
-    assert(why(5, 9, 10000).isEmpty)
+    // However much is held, what Spark itself broadcasts; never more than it collects. Any other takes a page at least.
+    assert(why(5, 9, 10000, sparks = true).isEmpty)
+    assert(why(5, 9, 300).isEmpty)
+    assert(why(5, 9, 320).contains("BROADCASTS_TAKE_THE_ROOM"))
+    assert(why(5, 9, 300, stored = 7168).contains("BROADCASTS_TAKE_THE_ROOM"))
+    assert(why(5, 9, 0, stored = 8192).isEmpty)
     assert(why(3, 9, 0, spark = 4).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
   }
 
