@@ -170,13 +170,19 @@ private[stats] object Uniqueness {
     Uniqueness(columns.exists(_.unique), columns.exists(_.proven))
   }
 
-  /** Of a side of a join: one that has been broadcast for it is known. */
+  /** Of a side of a join: one that has been broadcast for it is known, and so are groups by no more than these keys. */
   def of(side: LogicalPlan, keys: Option[Seq[Expression]], e: Estimate, runtime: Boolean): Uniqueness = {
     val known = side match {
       case LogicalQueryStage(_, s: BroadcastQueryStageExec) if runtime && s.isMaterialized =>
         BroadcastKeys.unique(s, SQLConf.get)
       case _ => None
     }
-    known.map(once => Uniqueness(once, once)).getOrElse(keys.fold(unknown)(of(_, e)))
+    def grouped(k: Seq[Expression]) = side.distinctKeys.exists(_.subsetOf(ExpressionSet(k)))
+    known
+      .map(once => Uniqueness(once, once))
+      .getOrElse(keys.fold(unknown) { k =>
+        val columns = of(k, e)
+        if (columns.proven || !grouped(k)) columns else Uniqueness(believed = true, proven = true)
+      })
   }
 }

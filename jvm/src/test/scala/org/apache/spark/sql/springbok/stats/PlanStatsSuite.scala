@@ -109,6 +109,12 @@ class PlanStatsSuite extends SpringbokTest {
         "SELECT a.n FROM keyed a JOIN (SELECT DISTINCT n FROM keyed) b ON a.k % 7 = 1 AND a.n = b.n"
       ) <= all
     )
+    // Groups by several keys: unique in all of them, also where a semi join has left some; in a part of them not.
+    val pairs = "(SELECT DISTINCT n, day FROM keyed)"
+    assert(bound(s"SELECT a.n FROM keyed a JOIN $pairs b ON a.n = b.n AND a.day = b.day") <= all)
+    val left = s"(SELECT * FROM $pairs p LEFT SEMI JOIN keyed s ON p.n = s.k)"
+    assert(bound(s"SELECT a.n FROM keyed a JOIN $left b ON a.n = b.n AND a.day = b.day AND a.k > b.n") <= all)
+    assert(bound(s"SELECT a.n FROM keyed a JOIN $pairs b ON a.n = b.n") > all)
     val skewed = estimate("SELECT a.n FROM keyed a JOIN keyed b ON a.n = b.n").rows.get
     assert(skewed.value < 30000 && skewed.bound == 1500.0 * 1500)
     // A key that is there several times since a join below is no key any more.
