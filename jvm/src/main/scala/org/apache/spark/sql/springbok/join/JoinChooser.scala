@@ -115,7 +115,7 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
     }
     j match {
       case _ if !conf.getConf(SpringbokConf.JOIN_ENABLED) => spark(Reason.joinDisabled)
-      case _ if Seq(j.left, j.right).exists(broadcastStage) => spark(Reason.broadcastStarted)
+      case _ if Seq(j.left, j.right).exists(Placement.broadcastStage) => spark(Reason.broadcastStarted)
       case _ if FewTasks.read(j) && forced.isEmpty => spark(Reason.fewTasks)
       case _ if hints.followed.isDefined => spark(Reason.hint(hints.followed.get)).copy(notes = hints.notes)
       case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
@@ -268,11 +268,6 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
 
   private def sharing(p: LogicalPlan, keys: Seq[Expression]): Int =
     if (keys.isEmpty) 1 else shared.of(p, keys)
-
-  private def broadcastStage(p: LogicalPlan): Boolean = p match {
-    case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
-    case _ => false
-  }
 }
 
 private[join] object JoinChooser {

@@ -1,12 +1,12 @@
 package org.apache.spark.sql.springbok.join
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.{BuildRight, JoinSelectionHelper}
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -105,6 +105,12 @@ private[join] object Placement extends JoinSelectionHelper {
     case _ => None
   }
 
+  /** Whether a join with this side is a broadcast one, whatever the size of the relation: adaptive execution keeps it. */
+  def broadcastStage(p: LogicalPlan): Boolean = p match {
+    case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
+    case _ => false
+  }
+
   private def clustered(child: LogicalPlan, by: Seq[Expression], conf: SQLConf): Placement =
     of(child, conf)
       .filter(_.serves(by, conf.getConf(SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_DISTRIBUTION)))
@@ -129,9 +135,10 @@ private[join] object Placement extends JoinSelectionHelper {
       }
       def withEqual(e: Expression): Seq[Expression] =
         e +: equal.collect { case (from, to) if from.semanticEquals(e) => to }
-      val broadcast = getBroadcastBuildSide(j, hintOnly = true, conf).orElse(
-        if (hint.isEmpty) getBroadcastBuildSide(j, hintOnly = false, conf) else None
-      )
+      val broadcast = Seq(BuildLeft -> j.left, BuildRight -> j.right)
+        .collectFirst { case (side, p) if broadcastStage(p) => side }
+        .orElse(getBroadcastBuildSide(j, hintOnly = true, conf))
+        .orElse(if (hint.isEmpty) getBroadcastBuildSide(j, hintOnly = false, conf) else None)
       val placement = (broadcast, joinType) match {
         case (Some(side), _) => of(if (side == BuildRight) l else r, conf)
         case (_, FullOuter) => None

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.TreePattern.LOGICAL_QUERY_STAGE
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.springbok.BroadcastKeys
 import org.apache.spark.sql.internal.SQLConf
@@ -177,7 +178,7 @@ private[stats] object Uniqueness {
         BroadcastKeys.unique(s, SQLConf.get)
       case _ => None
     }
-    def grouped(k: Seq[Expression]) = side.distinctKeys.exists(_.subsetOf(ExpressionSet(k)))
+    def grouped(k: Seq[Expression]) = planned(side).distinctKeys.exists(_.subsetOf(ExpressionSet(k)))
     known
       .map(once => Uniqueness(once, once))
       .getOrElse(keys.fold(unknown) { k =>
@@ -185,4 +186,10 @@ private[stats] object Uniqueness {
         if (columns.proven || !grouped(k)) columns else Uniqueness(believed = true, proven = true)
       })
   }
+
+  /** The plan that finished stages were made of: Spark propagates distinct keys through it, and none from a stage. */
+  private def planned(p: LogicalPlan): LogicalPlan =
+    p.transformDownWithPruning(_.containsPattern(LOGICAL_QUERY_STAGE)) { case s: LogicalQueryStage =>
+      planned(s.logicalPlan)
+    }
 }

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.springbok.join
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
@@ -120,6 +122,23 @@ class PlacementSuite extends SpringbokTest {
       "bucket shuffle",
       1
     )
+  }
+
+  test(
+    "the rows of a join whose broadcast has run lie where its streamed side has them, however large the relation"
+  ) {
+    conf(
+      SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "100m",
+      // The relation's page is larger than what Spark broadcasts by itself.
+      "spark.sql.autoBroadcastJoinThreshold" -> "1k"
+    ) {
+      val df = same("SELECT l.x FROM plain l JOIN b4 r ON l.k = r.k")
+      val stage = collect(executed(df)) { case b: BroadcastQueryStageExec => b }.head
+      val join = execution(df).optimizedPlan.collectFirst { case j: Join => j }.get
+      val running = join.copy(right = LogicalQueryStage(join.right, stage), hint = JoinHint.NONE)
+      assert(running.right.stats.sizeInBytes > SQLConf.get.autoBroadcastJoinThreshold)
+      assert(Placement.of(running, SQLConf.get).isEmpty)
+    }
   }
 
   test("a window above on the same keys wants a merge") {
