@@ -50,8 +50,9 @@ final private[reorder] case class JoinBlock(
   def itemOf(e: Expression): Int = items.indexWhere(i => e.references.subsetOf(i.outputSet))
 
   /**
-   * The joins in this order. Every conjunct is kept, at the lowest join that has its columns; where none connects two sides
-   * an equality that follows from the others does. Columns that are not needed above a join are dropped.
+   * The joins in this order. Every conjunct is kept, at the lowest join that has its columns, but for equalities: of columns
+   * that are all equal each join has one between its sides, be it one that follows from the others (a second one would only
+   * make the key wider). Columns that are not needed above a join are dropped.
    *
    * @param output
    *   the columns that are needed, in their order
@@ -73,11 +74,13 @@ final private[reorder] case class JoinBlock(
       val here = conditions.filter { c =>
         c.references.subsetOf(both) && !c.references.subsetOf(left) && !c.references.subsetOf(right)
       }
-      val keyed = here.exists {
+      val (same, others) = here.partition(c => simple.exists(equates(_, c)))
+      val keys = simple.flatMap(c => same.find(equates(c, _)).orElse(equality(c, left, right)))
+      val keyed = keys.nonEmpty || others.exists {
         case EqualTo(a, b) => a.references.nonEmpty && b.references.nonEmpty
         case _ => false
       }
-      val condition = if (keyed) here else inferred(left, right) ++ here
+      val condition = if (keyed) keys ++ others else classes.flatMap(equality(_, left, right)) ++ others
       val below = needed ++ AttributeSet.fromAttributeSets(condition.map(_.references))
       Join(
         pruned(make(l, below), below),
@@ -88,9 +91,17 @@ final private[reorder] case class JoinBlock(
       )
   }
 
-  private def inferred(left: AttributeSet, right: AttributeSet): Seq[Expression] = classes.flatMap { c =>
-    for (a <- c.find(left.contains); b <- c.find(right.contains)) yield EqualTo(a, b)
+  /** Classes of which no item has two columns: one equality between two sides that each have equal ones makes all equal. */
+  private lazy val simple = classes.filter(c => c.map(itemOf).distinct.size == c.size)
+
+  private def equates(c: Seq[Attribute], e: Expression): Boolean = e match {
+    case EqualTo(a: Attribute, b: Attribute) =>
+      Seq(a, b).forall(x => c.exists(_.semanticEquals(x))) && itemOf(a) != itemOf(b)
+    case _ => false
   }
+
+  private def equality(c: Seq[Attribute], left: AttributeSet, right: AttributeSet): Option[Expression] =
+    for (a <- c.find(left.contains); b <- c.find(right.contains)) yield EqualTo(a, b)
 
   private def columns(set: Long): AttributeSet =
     AttributeSet(items.indices.filter(i => (set >> i & 1) != 0).flatMap(items(_).output))

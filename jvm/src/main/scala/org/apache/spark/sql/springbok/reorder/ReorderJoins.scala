@@ -32,9 +32,10 @@ import org.apache.spark.sql.springbok.stats.PlanStats
  * of unknown selectivity removed no row.
  *
  * '''Why the answer cannot change''': inner joins commute and associate. All conjuncts are kept, each at the lowest join
- * that has its columns ([[JoinBlock]]); an equality that is added follows from two others between columns of one type, so
- * it removes no row that they keep (a null is equal to nothing in each of them; NaN and -0.0 are equal to the same values
- * in each). All conjuncts must be deterministic, and none may raise an error ([[CannotRaise]]): it would now see rows
+ * that has its columns ([[JoinBlock]]). Of columns of one type that equalities make equal each join has one equality
+ * between its two sides, in which they are equal already: so all are equal in the end as before, and one that is added
+ * follows from others (a null is equal to nothing in each of them; NaN and -0.0 are equal to the same values in each).
+ * All other conjuncts must be deterministic, and none may raise an error ([[CannotRaise]]): it would now see rows
  * that another join has removed before. Outer, semi and anti joins, aggregates, limits and all else are left as they are,
  * as relations that are joined. The columns keep their order.
  *

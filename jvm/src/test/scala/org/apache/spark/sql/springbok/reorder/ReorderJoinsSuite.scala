@@ -134,6 +134,15 @@ class ReorderJoinsSuite extends SpringbokTest {
     }
   }
 
+  test("columns that are equal already make no key wider") {
+    val df = changed(
+      s"SELECT count(*), max(f.t), max(o.w), max(e.w) $bad JOIN orders e ON f.o = e.o AND o.o = e.o $one"
+    )
+    assert(joins(df).forall(_.leftKeys.size == 1), joins(df))
+    // Two columns of one table that others make equal are not so by themselves.
+    changed(s"SELECT count(*), max(f.t) $bad $one AND f.k = o.o AND f.k = o.p")
+  }
+
   test("a cartesian product that the query asks for is left to the end") {
     val df = same(
       "SELECT count(*) FROM (SELECT 7 AS seven FROM range(3)) x CROSS JOIN fact f JOIN orders o ON f.o = o.o JOIN customer c ON o.c = c.c WHERE c.c = 5"
