@@ -80,7 +80,12 @@ final class SplitBlockBloom(val words: Array[Int]) extends Serializable {
 
   /** Distinct keys, estimated from the bits that are set: each key sets one of a word's 32. */
   def estimatedKeys: Double = {
-    val set = words.iterator.map(w => Integer.bitCount(w).toLong).sum
+    // A loop: an iterator makes an object of each of some million words, on the driver, while a query waits.
+    var (set, i) = (0L, 0)
+    while (i < words.length) {
+      set += Integer.bitCount(words(i))
+      i += 1
+    }
     val fill = math.min(set.toDouble / (words.length * 32.0), 1 - 1e-9)
     -math.log1p(-fill) * blocks * 32
   }
