@@ -244,8 +244,9 @@ object JoinChoice {
         def tooManyRows = side.boundRows
           .filter(_ > in.limits.sparkBroadcastRows)
           .map(Reason.tooManyRows(_, in.limits.sparkBroadcastRows))
-        // What Spark itself would broadcast takes what it would without Springbok.
-        def noRoom = Option.when(!side.sparks && in.limits.held > 0 && in.cluster.leastRelation > room)(
+        // What Spark itself would broadcast takes what it would without Springbok; rows that are no hash table take no page.
+        val asksRoom = in.equi && !side.sparks && in.limits.held > 0
+        def noRoom = Option.when(asksRoom && in.cluster.leastRelation > room)(
           Reason.noRoom(in.limits.held * hashTableOverhead, all)
         )
         Option.when(side.slow)(Reason.timeOut).orElse(noRoom).orElse(mayBeTooBig).orElse(tooManyRows)

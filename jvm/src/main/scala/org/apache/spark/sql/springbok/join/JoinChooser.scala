@@ -238,32 +238,34 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
   /** Bytes of the rows of the broadcast that a join makes, as decided; of a shared one its part. */
   private def held(j: Join, record: JoinRecord, d: JoinDecision): Double = {
     def relation(rows: Option[Double]) = math.max(rows.getOrElse(0.0), cluster.leastRelation)
+    // What is to be broadcast however large is as large as expected: its bound may be beyond all there is.
     val hinted = Seq(j.left -> record.userHint.leftHint, j.right -> record.userHint.rightHint).collect {
-      case (p, Some(h)) if h.strategy.contains(BROADCAST) => relation(stats(p).boundBytes)
+      case (p, Some(h)) if h.strategy.contains(BROADCAST) => relation(stats(p).bytes)
     }
     d.input match {
       case Some(in) if d.choice.distribution.contains(Distribution.Broadcast) =>
         val build = JoinChoice.build(in, Strategy.build(d.choice.chosen).get)
-        relation(build.boundTable) / build.sharedBy
-      case None => hinted.minOption.getOrElse(sparks(j))
+        (if (in.equi) relation(build.boundTable) else build.boundTable.getOrElse(0.0)) / build.sharedBy
+      case _ if d.choice.chosen == Strategy.Spark => hinted.minOption.getOrElse(sparks(j))
       case _ => 0
     }
   }
 
-  /** Bytes of the relation that Spark itself would make for a join, 0 for none; of a shared one its part. */
-  private def sparks(j: Join): Double = {
-    val (lk, rk) = j match {
-      case ExtractEquiJoinKeys(_, l, r, _, _, _, _, _) => (l, r)
-      case _ => (Nil, Nil)
-    }
-    val small = Seq(
-      (j.left, lk, canBuildBroadcastLeft(j.joinType)),
-      (j.right, rk, canBuildBroadcastRight(j.joinType))
-    )
-    small
-      .collect { case (p, k, true) if canBroadcastBySize(p, conf) => sharing(p, k) }
-      .maxOption
-      .fold(0.0)(cluster.leastRelation / _)
+  /**
+   * Bytes of the relation that Spark itself would make for a join, 0 for none; of a shared one its part. A nested loop's
+   * small side has no pages.
+   */
+  private def sparks(j: Join): Double = j match {
+    case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
+      val small = Seq(
+        (j.left, lk, canBuildBroadcastLeft(j.joinType)),
+        (j.right, rk, canBuildBroadcastRight(j.joinType))
+      )
+      small
+        .collect { case (p, k, true) if canBroadcastBySize(p, conf) => sharing(p, k) }
+        .maxOption
+        .fold(0.0)(cluster.leastRelation / _)
+    case _ => 0
   }
 
   private def sharing(p: LogicalPlan, keys: Seq[Expression]): Int =

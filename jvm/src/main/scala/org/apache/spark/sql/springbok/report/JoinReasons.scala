@@ -156,7 +156,7 @@ private[report] trait JoinReasons { this: ReasonRegistry =>
   val noRoom: (Double, Double) => Reason = alternative.of2(
     "BROADCASTS_TAKE_THE_ROOM",
     "the query's other broadcasts take {bytes:size}, all together may take {limit:size}",
-    "Spark allocates a page for each relation, however few its rows: 64 MB in a heap of 2 GB or more. A smaller `spark.buffer.pageSize`, as in `--conf spark.buffer.pageSize=4m`, or more memory of driver and executors, helps."
+    "Spark allocates a page for each relation, however few its rows: 64 MB in a heap of 2 GB or more. More memory of driver and executors helps; a BROADCAST hint is followed all the same."
   )
   val timeOut: Reason = alternative.fixed(
     "BROADCAST_MAY_TIME_OUT",

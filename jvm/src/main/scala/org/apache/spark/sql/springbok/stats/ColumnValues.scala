@@ -7,8 +7,64 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.springbok.CannotRaise
 import org.apache.spark.sql.types.StringType
 
+/** What is known of the distinct values of a string column. */
+sealed trait ColumnValues {
+
+  /** Distinct values that there are at most, if that is known. */
+  def atMost: Option[Int]
+
+  /**
+   * The part of a table's rows for which a predicate on the column alone holds; None if that cannot be told.
+   *
+   * @param rows
+   *   of the table
+   * @param nulls
+   *   part of them that is null, None if unknown
+   */
+  def share(
+      predicate: Expression,
+      column: Attribute,
+      rows: Double,
+      nulls: Option[Double]
+  ): Option[Selectivity.Part]
+}
+
 /**
- * The distinct values of a string column but null.
+ * There are more than a dictionary is made of.
+ *
+ * @param distinct
+ *   how many at least, of a row group
+ * @param mostOfOne
+ *   part of the rows that one value is in at most, as far as is known
+ */
+final case class ManyValues(distinct: Double, mostOfOne: Double) extends ColumnValues {
+  override def atMost: Option[Int] = None
+
+  override def share(
+      predicate: Expression,
+      column: Attribute,
+      rows: Double,
+      nulls: Option[Double]
+  ): Option[Selectivity.Part] = {
+    def part(share: Double) = math.min(1.0, share) * (1 - nulls.getOrElse(0.0))
+    // A longer list may be of all that there are.
+    asked(predicate).filter(_ < distinct).map(n => Selectivity.Part(part(n / distinct), part(n * mostOfOne)))
+  }
+
+  /** Values of which a row has to have one; Spark asks beside them that it is not null. */
+  private def asked(e: Expression): Option[Int] = e match {
+    case And(IsNotNull(_: Attribute), other) => asked(other)
+    case And(other, IsNotNull(_: Attribute)) => asked(other)
+    case EqualTo(_: Attribute, v) if v.foldable => Some(1)
+    case EqualTo(v, _: Attribute) if v.foldable => Some(1)
+    case In(_: Attribute, list) if list.forall(_.foldable) => Some(list.size)
+    case InSet(_: Attribute, set) => Some(set.size)
+    case _ => None
+  }
+}
+
+/**
+ * The distinct values but null.
  *
  * @param values
  *   as Catalyst has them
@@ -17,20 +73,17 @@ import org.apache.spark.sql.types.StringType
  * @param even
  *   whether they are stored as if none were there much more often than the others, nor in long runs
  */
-final case class ColumnValues(values: IndexedSeq[Any], whole: Boolean, even: Boolean) {
-  import ColumnValues._
+final case class FewValues(values: IndexedSeq[Any], whole: Boolean, even: Boolean) extends ColumnValues {
+  import FewValues._
+
+  override def atMost: Option[Int] = Option.when(whole)(values.size)
 
   /**
-   * The part of a table's rows for which a predicate on the column alone holds, if each value is there as often as any
-   * other; None if it cannot be tried out. Of what holds for no value that was seen it may be half a value's rows. The
-   * bound: of even values one may be there ten times as often as on average; no other value is there less than once.
-   *
-   * @param rows
-   *   of the table
-   * @param nulls
-   *   part of them that is null, None if unknown
+   * If each value is there as often as any other; None if the predicate cannot be tried out. Of what holds for no value
+   * that was seen it may be half a value's rows. The bound: of even values one may be there ten times as often as on
+   * average; no other value is there less than once.
    */
-  def share(
+  override def share(
       predicate: Expression,
       column: Attribute,
       rows: Double,
@@ -64,7 +117,7 @@ final case class ColumnValues(values: IndexedSeq[Any], whole: Boolean, even: Boo
   }
 }
 
-object ColumnValues {
+object FewValues {
 
   /** How much more often than on average a value may be there. */
   private val skew = 10.0

@@ -158,7 +158,7 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 
   /** Groups of a column; of one whose values are all known one for each, and one for null. */
   def groups(a: Attribute): Option[Double] =
-    columns.get(a).flatMap(c => c.ndv.orElse(c.values.get.filter(_.whole).map(_.values.size + 1.0)))
+    columns.get(a).flatMap(c => c.ndv.orElse(c.values.get.flatMap(_.atMost).map(_ + 1.0)))
 }
 
 object Estimate {

@@ -22,7 +22,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * The distinct values of a table's string columns as the dictionaries of Parquet column chunks hold them: what a footer's
  * smallest and largest value do not tell of strings. A few row groups of the first and the last file are looked at; of a
  * table with more of them the values count only if those hold about the same ones, which a table that is sorted by the
- * column does not.
+ * column does not. Where a writer gave up the dictionary of such a column but not those of others, there are many values.
  */
 final private[stats] class ParquetDictionaries(relation: HadoopFsRelation) {
   import ParquetDictionaries._
@@ -43,7 +43,7 @@ final private[stats] class ParquetDictionaries(relation: HadoopFsRelation) {
   /** Whether the column's values are in the names of folders, not in the files. */
   def isPartition(a: Attribute): Boolean = relation.partitionSchema.exists(_.name == a.name)
 
-  /** The values of a column; None if they are not known, or too many. */
+  /** The values of a column, or that they are many; None if neither is known. */
   def of(column: String): Option[ColumnValues] = files.flatMap { files =>
     val start = System.nanoTime()
     val end = start + leftNs.get()
@@ -65,24 +65,36 @@ private[stats] object ParquetDictionaries {
   /** How many times the values of one row group those of all that were looked at may be. */
   private val spread = 1.25
 
-  /** The values of a row group, and whether they are there about as often as each other, in no long runs. */
-  final private case class GroupValues(values: Set[UTF8String], even: Boolean)
+  /** What a row group tells of a column's values. */
+  sealed private trait GroupValues
+
+  /** All of them, and whether they are there about as often as each other, in no long runs. */
+  final private case class Few(values: Set[UTF8String], even: Boolean) extends GroupValues
+
+  /** So many about, at least; one of them in this part of the rows at most. */
+  final private case class Many(distinct: Double, mostOfOne: Double) extends GroupValues
 
   /** What the row groups of a file hold that were looked at, and whether those were all. */
   final private case class FileValues(groups: Seq[GroupValues], whole: Boolean)
   private val cache = new FileCache[(TableFile, String), Option[FileValues]](_.fold(0L)(heap))
 
   /** Bytes of the heap, roughly: of a value those of its place and its objects besides its own. */
-  private def heap(of: FileValues): Long = of.groups.flatMap(_.values.iterator).map(_.numBytes + 100L).sum
+  private def heap(of: FileValues): Long = of.groups.collect { case f: Few =>
+    f.values.iterator.map(_.numBytes + 100L).sum
+  }.sum
 
   private def together(read: Seq[FileValues], files: Int): Option[ColumnValues] = {
     val groups = read.flatMap(_.groups)
+    val (many, few) = (groups.collect { case m: Many => m }, groups.collect { case f: Few => f })
     val whole = read.size == files && read.forall(_.whole)
-    val all = groups.map(_.values).reduce(_ ++ _)
-    val alike = groups.forall(_.values.size * spread >= all.size)
-    Option.when(all.nonEmpty && (whole || alike))(
-      ColumnValues(all.toIndexedSeq, whole, groups.forall(_.even))
-    )
+    val all = few.flatMap(_.values).toSet
+    val alike = few.forall(_.values.size * spread >= all.size)
+    if (few.isEmpty)
+      Option.when(many.nonEmpty)(ManyValues(many.map(_.distinct).max, many.map(_.mostOfOne).max))
+    else
+      Option.when(many.isEmpty && all.nonEmpty && (whole || alike))(
+        FewValues(all.toIndexedSeq, whole, few.forall(_.even))
+      )
   }
 
   private def read(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {
@@ -94,7 +106,7 @@ private[stats] object ParquetDictionaries {
         .map(g => g -> g.getColumns.asScala.find(_.getPath.toDotString == column))
       val found =
         if (chosen.forall(_._2.exists(small))) chosen.collect { case (g, Some(c)) => values(reader, g, c) }
-        else Nil
+        else chosen.map { case (g, c) => c.flatMap(many(g, _)) }
       Option.when(found.nonEmpty && found.forall(_.isDefined))(
         FileValues(found.flatten, chosen.size == groups.size)
       )
@@ -117,6 +129,46 @@ private[stats] object ParquetDictionaries {
         encodings("PLAIN_DICTIONARY") && (encodings -- Seq("PLAIN_DICTIONARY", "RLE", "BIT_PACKED")).isEmpty
     }
 
+  /**
+   * A writer gives up a dictionary that saves nothing (most values of the first page are distinct, parquet-java), of more
+   * values than a fifth of the rows (DuckDB), or of more than a MB: then it has written one, and one value may still be
+   * nearly all there is. What is stored plain because it was to be compresses well if its values are few.
+   */
+  private def many(g: BlockMetaData, c: ColumnChunkMetaData): Option[GroupValues] = {
+    val plain = Option(c.getEncodingStats).fold(!c.getEncodings.asScala.exists(_.usesDictionary))(
+      _.hasNonDictionaryEncodedPages
+    )
+    def varied = makesDictionaries(g) && c.getTotalSize * fewShrink >= c.getTotalUncompressedSize
+    val gaveUp = c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY && plain &&
+      (c.hasDictionaryPage || varied)
+    val bytes = math.max(1.0, c.getTotalUncompressedSize.toDouble / math.max(1L, c.getValueCount))
+    val distinct = math.min(present(c) * leastDistinct, maxBytes / bytes)
+    Option.when(gaveUp && distinct > 1 / Selectivity.default)(
+      Many(distinct, if (c.hasDictionaryPage) 1.0 else 1 - fifth)
+    )
+  }
+
+  /** Whether the writer makes any; not if it made none of a number's column that has each value of its range twice or more. */
+  private def makesDictionaries(g: BlockMetaData): Boolean = {
+    val chunks = g.getColumns.asScala
+    chunks.exists(_.hasDictionaryPage) || !chunks.exists(c =>
+      Option(c.getStatistics).filter(_.hasNonNullValue).map(s => (s.genericGetMin, s.genericGetMax)).exists {
+        case (low: Integer, high: Integer) => (high.toDouble - low + 1) * 2 <= present(c)
+        case (low: java.lang.Long, high: java.lang.Long) => (high.toDouble - low + 1) * 2 <= present(c)
+        case _ => false
+      }
+    )
+  }
+
+  /** Of a chunk's values, where its writer gave up the dictionary. */
+  private val leastDistinct = 0.1
+
+  /** Of its rows, above which DuckDB makes no dictionary. */
+  private val fifth = 0.2
+
+  /** How many times shorter a column of few values becomes by compression, at least. */
+  private val fewShrink = 4
+
   private def allNull(c: ColumnChunkMetaData): Boolean =
     c.getStatistics != null && c.getStatistics.isNumNullsSet && c.getStatistics.getNumNulls == c.getValueCount
 
@@ -125,18 +177,21 @@ private[stats] object ParquetDictionaries {
       g: BlockMetaData,
       c: ColumnChunkMetaData
   ): Option[GroupValues] =
-    if (allNull(c)) Some(GroupValues(Set.empty, even = true))
+    if (allNull(c)) Some(Few(Set.empty, even = true))
     else {
       val descriptor =
         reader.getFileMetaData.getSchema.getColumnDescription(c.getPath.toArray)
       val pages: DictionaryPageReadStore = reader.getDictionaryReader(g)
       Option(pages.readDictionaryPage(descriptor))
-        .filter(page => page.getDictionarySize <= maxValues && page.getUncompressedSize <= maxBytes)
         .map { page =>
-          val dictionary = page.getEncoding.initDictionary(descriptor, page)
-          val values =
-            (0 to dictionary.getMaxId).map(i => UTF8String.fromBytes(dictionary.decodeToBinary(i).getBytes))
-          GroupValues(values.toSet, even(c, page.getUncompressedSize.toLong, values.size))
+          if (page.getDictionarySize > maxValues || page.getUncompressedSize > maxBytes)
+            Many(page.getDictionarySize.toDouble, mostOfOne = 1.0)
+          else {
+            val dictionary = page.getEncoding.initDictionary(descriptor, page)
+            val values =
+              (0 to dictionary.getMaxId).map(i => UTF8String.fromBytes(dictionary.decodeToBinary(i).getBytes))
+            Few(values.toSet, even(c, page.getUncompressedSize.toLong, values.size))
+          }
         }
     }
 
@@ -145,10 +200,13 @@ private[stats] object ParquetDictionaries {
    * value is nearly all there is or because the column is sorted.
    */
   private def even(c: ColumnChunkMetaData, dictionary: Long, values: Int): Boolean = {
-    val nulls = Option(c.getStatistics).filter(_.isNumNullsSet).fold(0L)(_.getNumNulls)
     val bits = 32 - Integer.numberOfLeadingZeros(math.max(1, values) - 1)
-    (c.getTotalUncompressedSize - dictionary) * 8.0 >= (c.getValueCount - nulls) * bits.toDouble * fullShare
+    (c.getTotalUncompressedSize - dictionary) * 8.0 >= present(c) * bits.toDouble * fullShare
   }
+
+  /** Values that are not null, as far as is known. */
+  private def present(c: ColumnChunkMetaData): Long =
+    c.getValueCount - Option(c.getStatistics).filter(_.isNumNullsSet).fold(0L)(_.getNumNulls)
 
   /** Of an even column's bits; of two values that are there by chance few runs are of eight, which is what is shortened. */
   private val fullShare = 0.8

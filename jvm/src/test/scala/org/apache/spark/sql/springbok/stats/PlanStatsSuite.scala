@@ -75,8 +75,32 @@ class PlanStatsSuite extends SpringbokTest {
     near("few", "upper(c) = 'C7' OR c = 'c9'", 800, 7982)
     near("few", "c = 'x'", 200, 2000)
     near("few", "n = 'n3'", 800, 3996)
-    // Too many values for a dictionary: a guess, and no bound.
-    near("few", "u = 'u7'", 800, 8000)
+    // Too many values for a dictionary: a tenth of the rows at least; a guess where they are not asked for.
+    near("few", "u = 'u7'", 10, 6400)
+    near("few", "u IN ('u1', 'u2', 'u3', 'u4')", 40, 8000)
+    near("few", "u LIKE 'u7%'", 800, 8000)
+    // Nulls count once; a list of as many values as are known may be of all of them.
+    spark
+      .sql("SELECT id, c, if(id % 4 = 0, u, NULL) AS v FROM few")
+      .coalesce(1)
+      .createOrReplaceTempView("sparse0")
+    table("sparse", "SELECT * FROM sparse0")
+    near("sparse", "v = 'u8'", 10, 1600)
+    near("few", s"u NOT IN (${(1 to 900).map(i => s"'u$i'").mkString(", ")})", 800, 8000)
+    // A table of unique values only has no dictionary at all; nor has one whose writer makes none.
+    table("unique", "SELECT id, concat('u', id) AS u FROM range(8000)")
+    near("unique", "u = 'u7'", 10, 6400)
+    val plain = folder.resolve("plain").toString
+    spark
+      .sql(texts)
+      .selectExpr("*", "id % 20 AS i")
+      .coalesce(1)
+      .write
+      .option("parquet.enable.dictionary", "false")
+      .parquet(plain)
+    spark.read.parquet(plain).createOrReplaceTempView("without")
+    near("without", "u = 'u7'", 800, 8000)
+    near("without", "c = 'c7'", 800, 8000)
     near("few", "c = id", 800, 8000)
     conf(SpringbokConf.DICTIONARIES_ENABLED.key -> "false")(near("few", "c = 'c7'", 800, 8000))
     // Of several files the first and the last are looked at: alike in c, and not in s.
