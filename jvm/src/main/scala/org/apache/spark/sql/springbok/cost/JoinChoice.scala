@@ -20,6 +20,8 @@ import org.apache.spark.sql.springbok.report.Reason
  *   whether the keys can be sorted and the type merged
  * @param orderedOutput
  *   bytes that the parent would have to sort by the keys after a hash join, 0 if it needs no such order
+ * @param pairs
+ *   pairs of rows with equal keys, None if unknown or if one of a key suffices
  */
 final case class JoinInput(
     left: JoinCost.Side,
@@ -36,7 +38,8 @@ final case class JoinInput(
     defaultMode: String,
     equi: Boolean = true,
     cartesian: Boolean = true,
-    orderedOutput: Double = 0
+    orderedOutput: Double = 0,
+    pairs: Option[Double] = None
 )
 
 /**
@@ -125,7 +128,12 @@ object JoinChoice {
       if (!in.equi) Some(Reason.notEqui)
       else if (!allowed(in, side)) Some(Reason.joinType("broadcast", side))
       else overBroadcastLimit(build(in, side), in)
-    Alternative(Broadcast(side), shared(in, side)(sent(in, side) :+ stage(in)), why)
+    val table = build(in, side).table
+    Alternative(
+      Broadcast(side),
+      shared(in, side)(sent(in, side) :+ stage(in)) :+ chained(in, side, table),
+      why
+    )
   }
 
   private def hash(in: JoinInput, side: BuildSide): Alternative = {
@@ -136,9 +144,16 @@ object JoinChoice {
         Some(Reason.joinType("shuffled hash", side))
       else if (preserved(in, side)) Some(Reason.tracksMatches(side))
       else overHashLimit(b, p, in)
-    val terms = partitioned(p.after(b), b.after(p)) ++ exchanges(
-      in
-    ) :+ ("sorting the output" -> in.orderedOutput * sortShare)
+    val table = hashTableBytes(
+      b.copy(boundBytes = Some(b.bytes)),
+      p,
+      in.cluster.shufflePartitions,
+      in.limits.advisoryBytes
+    )
+    val terms = partitioned(p.after(b), b.after(p)) ++ exchanges(in) ++ Seq(
+      "sorting the output" -> in.orderedOutput * sortShare,
+      chained(in, side, table.getOrElse(0))
+    )
     Alternative(ShuffledHash(side), terms, why)
   }
 
@@ -182,6 +197,9 @@ object JoinChoice {
     "stages" -> stages(Seq(in.left, in.right).count(!_.partitioned), in.cluster),
     "idle cores" -> idleCores(in.left, in.right, in.cluster)
   )
+
+  private def chained(in: JoinInput, side: BuildSide, table: Double): (String, Double) =
+    "rows of a key" -> chains(build(in, other(side)), in.pairs, table)
 
   private def stage(in: JoinInput): (String, Double) = "stages" -> stages(1, in.cluster)
 

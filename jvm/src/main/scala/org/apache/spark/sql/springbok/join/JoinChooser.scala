@@ -20,7 +20,7 @@ import org.apache.spark.sql.springbok.SpringbokConf
 import org.apache.spark.sql.springbok.cost._
 import org.apache.spark.sql.springbok.filter.FilterKey
 import org.apache.spark.sql.springbok.report._
-import org.apache.spark.sql.springbok.stats.{Estimate, PlanStats}
+import org.apache.spark.sql.springbok.stats.{Estimate, JoinEstimate, PlanStats}
 import org.apache.spark.sql.types.LongType
 
 /** Takes one planning's decisions; shares what it has learned of the plan between them. */
@@ -184,8 +184,15 @@ final private[join] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Last
       limits = limits,
       defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
       cartesian = j.joinType.isInstanceOf[InnerLike],
-      orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0
+      orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0,
+      pairs = if (firstSuffices(j)) None else JoinEstimate.pairs(lk, rk, stats(j.left), stats(j.right))
     )
+  }
+
+  /** Whether a row needs to find only one of its key: semi and anti joins whose condition is the keys alone. */
+  private def firstSuffices(j: Join): Boolean = j match {
+    case ExtractEquiJoinKeys(LeftSemi | LeftAnti | _: ExistenceJoin, _, _, None, _, _, _, _) => true
+    case _ => false
   }
 
   /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */

@@ -143,6 +143,11 @@ private[springbok] object JoinEstimate {
     math.max(values, keys.rows.fold(0.0)(_.value))
   }
 
+  /** Pairs of rows with equal keys, None if the rows of a side are unknown. */
+  def pairs(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Option[Double] =
+    for (lr <- l.rows; rr <- r.rows)
+      yield lr.value * rr.value / math.max(1.0, keyDomain(leftKeys, rightKeys, l, r))
+
   /** The column that a key is, or of which it is a cast that changes no value. */
   private[stats] def column(key: Expression, e: Estimate): Option[ColumnStats] = key match {
     case WidenedColumn(a) => e.columns.get(a)

@@ -208,6 +208,22 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinChoice(sorted).chosen == Strategy.SortMerge)
   }
 
+  test("many rows of a key: a merge reads them in a row, a large hash table does not") {
+    val in = input(side(900 * mb), side(800 * mb))
+    val pairs = in.copy(pairs = Some(in.left.rows.get * 1000))
+    assert(JoinChoice(in.copy(pairs = in.left.rows)).chosen == Strategy.ShuffledHash(BuildRight))
+    assert(JoinChoice(pairs).chosen == Strategy.SortMerge)
+    // What fits a cache is read from there.
+    val few = side(mb)
+    assert(
+      JoinChoice(pairs.copy(right = few, pairs = Some(1e12))).chosen == Strategy.Broadcast(BuildRight)
+    )
+    assert(JoinCost.chains(few, None, 1e9) == 0)
+    assert(JoinCost.chains(few, Some(1e9), JoinCost.cacheBytes) == 0)
+    val half = JoinCost.cacheBytes * 2
+    assert(JoinCost.chains(few, few.rows.map(_ + 100), half) == 100 * JoinCost.chainedPair / 2)
+  }
+
   test("without equality: the smaller side is held by every task, or the cartesian product is read") {
     val in = input(side(100 * mb), side(mb)).copy(
       equi = false,
