@@ -144,15 +144,10 @@ object JoinChoice {
         Some(Reason.joinType("shuffled hash", side))
       else if (preserved(in, side)) Some(Reason.tracksMatches(side))
       else overHashLimit(b, p, in)
-    val table = hashTableBytes(
-      b.copy(boundBytes = Some(b.bytes)),
-      p,
-      in.cluster.shufflePartitions,
-      in.limits.advisoryBytes
-    )
+    val table = hashTableBytes(b.bytes, b, p, in.cluster.shufflePartitions, in.limits.advisoryBytes)
     val terms = partitioned(p.after(b), b.after(p)) ++ exchanges(in) ++ Seq(
       "sorting the output" -> in.orderedOutput * sortShare,
-      chained(in, side, table.getOrElse(0))
+      chained(in, side, table)
     )
     Alternative(ShuffledHash(side), terms, why)
   }

@@ -252,20 +252,29 @@ object JoinCost {
    *   size up to which adaptive execution puts small partitions together, in compressed bytes
    */
   def hashTableBytes(build: Side, probe: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
-    build.boundBytes.map { bound =>
-      // Rows that lie in few partitions already stay there, and the other side is sent to them.
-      val fixed = Seq(build, probe).filter(_.partitioned).flatMap(_.partitions).maxOption
-      val even = bound / math.max(1, fixed.getOrElse(partitions))
-      // Nobody counts the partitions of what is not shuffled, and nothing is planned anew when one is larger.
-      val largest =
-        build.largestPartition.getOrElse(if (build.partitioned) math.min(bound, even * skew) else even)
-      // Put together, a partition holds rows of both sides.
-      val share = probe.boundBytes.fold(1.0)(p => bound / math.max(1.0, bound + p))
-      math.max(
-        largest,
-        math.min(bound, advisoryBytes * compression * share)
-      ) * build.tableShare * hashTableOverhead
-    }
+    build.boundBytes.map(hashTableBytes(_, build, probe, partitions, advisoryBytes))
+
+  /** The same of a build side of so many bytes. */
+  def hashTableBytes(
+      bytes: Double,
+      build: Side,
+      probe: Side,
+      partitions: Int,
+      advisoryBytes: Long
+  ): Double = {
+    // Rows that lie in few partitions already stay there, and the other side is sent to them.
+    val fixed = Seq(build, probe).filter(_.partitioned).flatMap(_.partitions).maxOption
+    val even = bytes / math.max(1, fixed.getOrElse(partitions))
+    // Nobody counts the partitions of what is not shuffled, and nothing is planned anew when one is larger.
+    val largest =
+      build.largestPartition.getOrElse(if (build.partitioned) math.min(bytes, even * skew) else even)
+    // Put together, a partition holds rows of both sides.
+    val share = probe.boundBytes.fold(1.0)(p => bytes / math.max(1.0, bytes + p))
+    math.max(
+      largest,
+      math.min(bytes, advisoryBytes * compression * share)
+    ) * build.tableShare * hashTableOverhead
+  }
 
   /** The largest of a table's buckets, relative to their mean. */
   val skew = 4.0

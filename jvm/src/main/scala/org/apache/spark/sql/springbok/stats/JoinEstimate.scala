@@ -28,7 +28,7 @@ private[springbok] object JoinEstimate {
     val width = Estimate.rowBytes(j.output, columns)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val domain = keys.fold(1.0) { case (lk, rk) => keyDomain(lk, rk, l, r) }
-      val matched = lr.value * rr.value / math.max(1.0, domain)
+      val matched = pairs(lr, rr, domain)
       val once = if (runtime && settled(j)) (left.proven, right.proven) else (left.believed, right.believed)
       val matches = Rows(
         matched,
@@ -145,8 +145,9 @@ private[springbok] object JoinEstimate {
 
   /** Pairs of rows with equal keys, None if the rows of a side are unknown. */
   def pairs(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Option[Double] =
-    for (lr <- l.rows; rr <- r.rows)
-      yield lr.value * rr.value / math.max(1.0, keyDomain(leftKeys, rightKeys, l, r))
+    for (lr <- l.rows; rr <- r.rows) yield pairs(lr, rr, keyDomain(leftKeys, rightKeys, l, r))
+
+  private def pairs(l: Rows, r: Rows, domain: Double): Double = l.value * r.value / math.max(1.0, domain)
 
   /** The column that a key is, or of which it is a cast that changes no value. */
   private[stats] def column(key: Expression, e: Estimate): Option[ColumnStats] = key match {
