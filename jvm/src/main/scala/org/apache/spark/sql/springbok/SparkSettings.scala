@@ -6,6 +6,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.OwnClasses
 
 /** Settings of Spark that are changed where the user has not set them. */
 private[springbok] object SparkSettings extends Logging {

@@ -5,12 +5,20 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
-import org.apache.spark.sql.springbok.exchange.{ChooseShuffleWriter, MarkRepartitions}
-import org.apache.spark.sql.springbok.filter._
-import org.apache.spark.sql.springbok.join.{ChooseJoinStrategy, PlanNullAwareAntiJoin, ReviseJoinStrategy}
-import org.apache.spark.sql.springbok.reorder.ReorderJoins
+import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.report.LastReports
+import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
+import org.apache.spark.sql.springbok.rules.hints.ResolveFilterHints
+import org.apache.spark.sql.springbok.rules.joins.{
+  ChooseJoinStrategy,
+  PlanNullAwareAntiJoin,
+  ReviseJoinStrategy
+}
+import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
+import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
+import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.{PlaceStaticFilters, ResolveRuntimeFilters}
+import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
 
 /**
  * Springbok's hooks into Spark; activated by `spark.sql.extensions`.

@@ -8,11 +8,14 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
-import org.apache.spark.sql.springbok.conjunct.OrderConjuncts
-import org.apache.spark.sql.springbok.exchange.MarkRepartitions
-import org.apache.spark.sql.springbok.join.ChooseJoinStrategy
-import org.apache.spark.sql.springbok.reorder.ReorderJoins
-import org.apache.spark.sql.springbok.report.{QueryRecord, SpringbokReport}
+import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.report.SpringbokReport
+import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
+import org.apache.spark.sql.springbok.rules.joins.ChooseJoinStrategy
+import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
+import org.apache.spark.sql.springbok.rules.shuffles.MarkRepartitions
 
 class SpringbokExtensionsSuite extends SpringbokTest {
   private val join = "SELECT count(*), sum(v) FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3"

@@ -2,7 +2,8 @@ package org.apache.spark.sql.springbok
 
 import java.nio.file.{Files, Path, Paths}
 
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.reason.Reason
 
 /** Writes what is generated from settings and reasons; `make docs` runs it, and a test compares. */
 object WriteDocs {

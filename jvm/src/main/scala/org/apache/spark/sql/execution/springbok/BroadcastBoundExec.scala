@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, UnsafeProje
 import org.apache.spark.sql.execution.{BaseSubqueryExec, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ReusedExchangeExec}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.filter.KeyPredicates
-import org.apache.spark.sql.springbok.report.FilterRecord
+import org.apache.spark.sql.springbok.keys.KeyPredicates
+import org.apache.spark.sql.springbok.record.FilterRecord
 import org.apache.spark.sql.types.{DateType, TimestampNTZType, TimestampType}
 
 /** What the keys of a broadcast lie between, read once for both ends. */

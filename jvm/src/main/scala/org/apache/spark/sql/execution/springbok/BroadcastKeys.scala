@@ -12,10 +12,10 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjecti
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.filter.{FilterKey, KeyBitmap, KeyFacts, KeyType, SplitBlockBloom}
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.keys.{FilterKey, KeyBitmap, KeyFacts, KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.types.DataType
 
 /**

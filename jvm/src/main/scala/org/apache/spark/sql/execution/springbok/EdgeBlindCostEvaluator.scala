@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, BroadcastHashJoinExec, BroadcastNestedLoopJoinExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.report.QueryRecord
+import org.apache.spark.sql.springbok.record.QueryRecord
 
 /**
  * Spark's own cost of a plan in adaptive execution, its number of shuffles, but for two things. Build sides that hang on

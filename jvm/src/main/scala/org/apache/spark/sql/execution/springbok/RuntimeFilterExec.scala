@@ -13,8 +13,10 @@ import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.filter.{Determinism, FilterKey, LateContains, LateFilter}
-import org.apache.spark.sql.springbok.report.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
+import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.rules.runtimefilters.place.Determinism
 import org.apache.spark.sql.types.DataType
 
 /** Which of the build side's keys a filter takes, and where from. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.springbok.filter.{KeyFacts, KeySummary, KeyType}
+import org.apache.spark.sql.springbok.keys.{KeyFacts, KeySummary, KeyType}
 import org.apache.spark.sql.types.DataType
 
 /**

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.cost
 import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 
 /**
  * The cluster that a plan is made for.

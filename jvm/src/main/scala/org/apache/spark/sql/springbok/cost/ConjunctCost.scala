@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.cost
 
-import org.apache.spark.sql.springbok.stats.Selectivity
+import org.apache.spark.sql.springbok.stats.estimate.Selectivity
 
 /**
  * In which order conjuncts cost least: Impala's greedy order (`PlanNode.orderConjunctsByCost`). Pure: numbers in, an order

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.cost
 import scala.util.Random
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.reason.Reason
 
 /**
  * Everything that the choice depends on.

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
-import org.apache.spark.sql.springbok.report.Reason
+import org.apache.spark.sql.springbok.reason.Reason
 
 /** What executes a join. */
 sealed abstract class Strategy(val name: String)

@@ -2,11 +2,12 @@ package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
+import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
 import org.json4s.JObject
 import org.json4s.JsonDSL._
 
 /** The runtime filters of a query, made or not, with what they removed. */
-final private[report] class FilterReport(record: QueryRecord, graph: PlanGraph, numbers: PlanNumbers) {
+final private[springbok] class FilterReport(record: QueryRecord, graph: PlanGraph, numbers: PlanNumbers) {
   private val at: Map[FilterRecord, Seq[PlanNode]] =
     graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
 

@@ -8,12 +8,14 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
-import org.apache.spark.sql.springbok.filter.{FilterKey, FilterTargets}
+import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord}
+import org.apache.spark.sql.springbok.rules.runtimefilters.place.FilterTargets
 import org.json4s.JObject
 import org.json4s.JsonDSL._
 
 /** The fragments of a plan: query stages with their operators, how their rows are spread, and where they go. */
-final private[report] class FragmentReport(graph: PlanGraph, numbers: PlanNumbers) {
+final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNumbers) {
   private val readers: Map[Int, Seq[Int]] = graph.fragments
     .flatMap(f => f.inputs.map(_ -> f.id))
     .groupMap(_._1)(_._2)
@@ -68,7 +70,7 @@ final private[report] class FragmentReport(graph: PlanGraph, numbers: PlanNumber
   }
 }
 
-private[report] object FragmentReport {
+private[springbok] object FragmentReport {
   def partitioning(p: Partitioning): JObject = p match {
     case SinglePartition => "kind" -> "unpartitioned"
     case h: HashPartitioningLike => spread("hash", h.expressions, h.numPartitions)

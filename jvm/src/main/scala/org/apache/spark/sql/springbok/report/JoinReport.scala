@@ -5,7 +5,9 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Strategy}
-import org.apache.spark.sql.springbok.filter.FilterKey
+import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{JoinDecision, JoinRecord, QueryRecord}
 import org.json4s.{JDouble, JField, JObject}
 import org.json4s.JsonDSL._
 
@@ -13,7 +15,7 @@ import org.json4s.JsonDSL._
  * The joins of a query: what was decided, what the plan has, what the others would have cost, and how good the estimates
  * were. What a re-planning decided that adaptive execution then rejected is left out: the plan that is there counts.
  */
-final private[report] class JoinReport(
+final private[springbok] class JoinReport(
     record: Option[QueryRecord],
     graph: PlanGraph,
     initial: Option[PlanGraph],
@@ -163,7 +165,7 @@ final private[report] class JoinReport(
   }
 }
 
-private[report] object JoinReport {
+private[springbok] object JoinReport {
 
   def record(p: SparkPlan): Option[JoinRecord] = p match {
     case j: BaseJoinExec => j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag))
@@ -200,7 +202,7 @@ private[report] object JoinReport {
       ("ruled_out" -> a.ruledOut.map(ReportJson.reason))
 
   /** Whether the plan has what the query's own hint asks for; None without a hint on the join's strategy. */
-  private[report] def honoured(hint: JoinHint, j: BaseJoinExec): Option[Boolean] = {
+  private[springbok] def honoured(hint: JoinHint, j: BaseJoinExec): Option[Boolean] = {
     val sides = Seq(BuildLeft -> hint.leftHint, BuildRight -> hint.rightHint)
     val wishes = sides.flatMap { case (side, h) => h.flatMap(_.strategy).map(side -> _) }
     val (builds, kind) = (built(j), strategy(j))

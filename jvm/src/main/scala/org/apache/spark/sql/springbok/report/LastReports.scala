@@ -12,8 +12,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.springbok.{Guarded, SpringbokConf}
+import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.record.QueryRecord
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods.{compact, render}
 
@@ -88,7 +90,7 @@ object LastReports extends SparkListener with Logging {
   }
 
   /** For the log: neither names nor values of the query. */
-  private[report] def line(execution: Long, r: QueryRecord, qe: QueryExecution): String = {
+  private[springbok] def line(execution: Long, r: QueryRecord, qe: QueryExecution): String = {
     val (joins, filters) = (r.joins, r.filters)
     val ours = joins.count(j => j.latest.exists(_.choice.chosen != Strategy.Spark))
     val graph = new PlanGraph(qe.executedPlan)

@@ -10,14 +10,14 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange,
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 
 /** Where an operator's rows come from: an operator of the same fragment, or another fragment. */
-sealed private[report] trait PlanInput
-private[report] object PlanInput {
+sealed private[springbok] trait PlanInput
+private[springbok] object PlanInput {
   final case class Operator(node: PlanNode) extends PlanInput
   final case class Fragment(id: Int) extends PlanInput
 }
 
 /** An operator; `inputs` in the order of the plan's children. */
-final private[report] class PlanNode(val id: Int, val parent: Option[Int], val plan: SparkPlan) {
+final private[springbok] class PlanNode(val id: Int, val parent: Option[Int], val plan: SparkPlan) {
   val inputs: mutable.ArrayBuffer[PlanInput] = mutable.ArrayBuffer.empty
 
   /** Fragments that its expressions read as subqueries. */
@@ -32,7 +32,7 @@ final private[report] class PlanNode(val id: Int, val parent: Option[Int], val p
  * @param nodes
  *   a parent stands before its children
  */
-final private[report] case class PlanFragment(
+final private[springbok] case class PlanFragment(
     id: Int,
     kind: String,
     exchange: Option[Exchange],
@@ -46,7 +46,7 @@ final private[report] case class PlanFragment(
  * A physical plan as fragments between exchanges (Impala's `TPlanFragment`), those that are read before those that read.
  * What runs once is there once, however often it is reused; operators without a meaning of their own are left out.
  */
-final private[report] class PlanGraph(root: SparkPlan) {
+final private[springbok] class PlanGraph(root: SparkPlan) {
   private val done = mutable.ArrayBuffer.empty[PlanFragment]
   private val known = new IdentityHashMap[SparkPlan, Integer]()
   private var count = 0

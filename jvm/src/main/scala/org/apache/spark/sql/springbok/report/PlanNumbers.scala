@@ -14,7 +14,10 @@ import org.apache.spark.sql.execution.springbok.{
   RuntimeFilterExec,
   SummarizeKeysExec
 }
-import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters, PlanStats}
+import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.stats.estimate.Estimate
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.sql.springbok.stats.source.ParquetFooters
 
 /**
  * Estimated and observed rows and bytes of a plan's operators and exchanges.
@@ -27,7 +30,7 @@ import org.apache.spark.sql.springbok.stats.{Estimate, ParquetFooters, PlanStats
  * @param lasting
  *   the estimates that planning has made
  */
-final private[report] class PlanNumbers(graph: PlanGraph, val ran: Boolean, lasting: PlanStats.Lasting) {
+final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, lasting: PlanStats.Lasting) {
   private val stats = new PlanStats(runtime = false, lasting)
 
   private val guesses = mutable.Map.empty[Int, Guess]
@@ -107,7 +110,7 @@ final private[report] class PlanNumbers(graph: PlanGraph, val ran: Boolean, last
 /** What was estimated of an operator's output, and the runtime filters in it whose join is still above. */
 final private case class Guess(rows: Option[Double], filters: Set[FilterRecord])
 
-private[report] object PlanNumbers {
+private[springbok] object PlanNumbers {
 
   /** Operators that give every row that they take, no more and no less. */
   def keepsRows(p: SparkPlan): Boolean = p match {

@@ -1,10 +1,11 @@
 package org.apache.spark.sql.springbok.report
 
+import org.apache.spark.sql.springbok.reason.Reason
 import org.json4s.{JArray, JDouble, JField, JNothing, JNull, JObject, JString, JValue}
 import org.json4s.JsonDSL._
 
 /** What all parts of the document write alike. */
-private[report] object ReportJson {
+private[springbok] object ReportJson {
   def reason(r: Reason): JObject =
     ("code" -> r.code) ~
       ("text" -> r.text) ~

@@ -10,8 +10,9 @@ import org.apache.spark.sql.execution.adaptive.{
   QueryStageExec
 }
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.springbok.SparkLine
+import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord, QueryRecord}
 
 /**
  * The section that EXPLAIN shows where `spark.sql.extendedExplainProviders` names this class: a line for each join and for

@@ -7,10 +7,13 @@ import org.apache.spark.sql.execution.{QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{SparkLine, SpringbokConf}
+import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.join.ReviseJoinStrategy
-import org.apache.spark.sql.springbok.stats.PlanStats
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{ConjunctRecord, JoinOrderRecord, QueryRecord}
+import org.apache.spark.sql.springbok.rules.joins.ReviseJoinStrategy
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.json4s.{JNull, JObject, JString, JValue}
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods.{compact, render}
@@ -63,7 +66,7 @@ object SpringbokReport {
       ("strategies" -> strategies(graph))
   }
 
-  private[report] def recordOf(plan: LogicalPlan): Option[QueryRecord] =
+  private[springbok] def recordOf(plan: LogicalPlan): Option[QueryRecord] =
     plan.collectWithSubqueries { case p => p }.iterator.flatMap(QueryRecord.of).nextOption()
 
   private def executed(plan: SparkPlan, graph: PlanGraph): Boolean =

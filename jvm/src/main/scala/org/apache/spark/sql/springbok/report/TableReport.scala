@@ -6,12 +6,13 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.stats.{ParquetFooters, PartitionListing}
+import org.apache.spark.sql.springbok.catalyst.TableName
+import org.apache.spark.sql.springbok.stats.source.{ParquetFooters, PartitionListing}
 import org.json4s.JObject
 import org.json4s.JsonDSL._
 
 /** The tables that a query reads, each as often as it reads it: size, statistics, slots, and what was read of them. */
-final private[report] class TableReport(optimized: LogicalPlan, graph: PlanGraph, numbers: PlanNumbers) {
+final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGraph, numbers: PlanNumbers) {
   private val scans = graph.nodes.map(_.plan).collect { case s: FileSourceScanExec => s }
 
   /** Columns that joins compare: of these the number of distinct values matters. */

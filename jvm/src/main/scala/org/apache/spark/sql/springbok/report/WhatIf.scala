@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
-import org.apache.spark.sql.springbok.SpringbokConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 
 /**
  * The report of a query as it would be planned under other settings, `spark.springbok.cluster.*` first of all. It plans a

@@ -1,0 +1,82 @@
+package org.apache.spark.sql.springbok.catalyst
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.catalyst.util.{CharVarcharCodegenUtils, StringUtils}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Whether an expression can be evaluated on any row whatever without an error or a side effect. A list of what is known
+ * to be harmless: all else, user code above all, may raise.
+ *
+ * Left out on purpose: arithmetic that ANSI mode checks, casts that may not fit, array and map access, regular expressions
+ * (matching may overflow the stack), whatever converts between dates and timestamps (overflow).
+ */
+object CannotRaise {
+  def apply(e: Expression): Boolean = e match {
+    case _: Attribute | _: Literal => true
+    // Its value is there before the first row.
+    case s: ScalarSubquery => !s.isCorrelated
+    case _: BinaryComparison | _: In | _: InSet => e.children.forall(c => ordered(c.dataType)) && inside(e)
+    case _: And | _: Or | _: Not | _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls => inside(e)
+    case _: Coalesce | _: If | _: CaseWhen => inside(e)
+    case _: StringPredicate | _: Upper | _: Lower | _: Length | _: Substring => inside(e)
+    case _: StringTrim | _: StringTrimLeft | _: StringTrimRight => inside(e)
+    case c: Concat => c.dataType.isInstanceOf[StringType] && inside(c)
+    case Like(text, Literal(pattern, _), escape) => compiles(pattern, escape) && apply(text)
+    case c: Cast => fits(c) && apply(c.child)
+    case a: BinaryArithmetic => unchecked(a) && inside(a)
+    case _: Year | _: Quarter | _: Month | _: DayOfMonth => inside(e)
+    case _: GetStructField | _: CreateNamedStruct => inside(e)
+    // What Spark puts around join keys, and what a filter hashes them with.
+    case _: KnownFloatingPointNormalized | _: NormalizeNaNAndZero | _: KnownNotNull => inside(e)
+    case _: CollationKey | _: XxHash64 => inside(e)
+    // What reads a CHAR column: it pads.
+    case s: StaticInvoke =>
+      s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding" && inside(s)
+    case _ => false
+  }
+
+  private def inside(e: Expression): Boolean = e.children.forall(apply)
+
+  private def ordered(t: DataType): Boolean = t match {
+    case _: NumericType | _: StringType | BinaryType | BooleanType | DateType | TimestampType |
+        TimestampNTZType =>
+      true
+    case _ => false
+  }
+
+  private def compiles(pattern: Any, escape: Char): Boolean = pattern match {
+    case p: UTF8String => Try(StringUtils.escapeLikeRegex(p.toString, escape)).isSuccess
+    case _ => pattern == null
+  }
+
+  /** Without ANSI mode what does not fit is null or wraps; but dates too far away for a timestamp raise in any mode. */
+  private def fits(c: Cast): Boolean = (c.child.dataType, c.dataType) match {
+    // What a variant holds may be of any type, and raises in any mode where it does not fit.
+    case (VariantType, _) => false
+    case (_: NumericType, FloatType | DoubleType) => true
+    case (from: NumericType, to: NumericType) => c.evalMode != EvalMode.ANSI || Cast.canUpCast(from, to)
+    case (from, to) if from == to => true
+    case (_: AtomicType, _: TimestampType | TimestampNTZType) => false
+    case (_: AtomicType, _: NumericType | _: StringType | DateType | BooleanType) =>
+      c.evalMode != EvalMode.ANSI || c.dataType.isInstanceOf[StringType]
+    case _ => false
+  }
+
+  /** Floating-point arithmetic but division knows no errors, and without ANSI mode the rest of it has none either. */
+  private def unchecked(a: BinaryArithmetic): Boolean = a match {
+    case _: Add | _: Subtract | _: Multiply =>
+      a.dataType match {
+        case FloatType | DoubleType => true
+        case _: NumericType => a.evalMode == EvalMode.LEGACY
+        case _ => false
+      }
+    case _: Divide => a.evalMode == EvalMode.LEGACY && a.dataType.isInstanceOf[NumericType]
+    case _ => false
+  }
+}

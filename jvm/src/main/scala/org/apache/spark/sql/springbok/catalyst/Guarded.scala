@@ -1,0 +1,77 @@
+package org.apache.spark.sql.springbok.catalyst
+
+import java.util.{Map => JMap}
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.LongAdder
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.record.QueryRecord
+
+/**
+ * The edge of every rule: what goes wrong inside is logged once, recorded, and the original plan goes on. A
+ * cancelled query does not: its thread is to stop.
+ */
+object Guarded extends Logging {
+
+  /** Thrown on purpose, by the setting that makes a rule fail. */
+  final class Injected(rule: String) extends RuntimeException(s"injected into $rule")
+
+  private val logged = ConcurrentHashMap.newKeySet[String]()
+
+  private val spent = new ConcurrentHashMap[String, LongAdder]()
+
+  /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
+  def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
+
+  /** In all of them: what planning and re-planning cost. */
+  def spentNanos: Long = spent.values.asScala.map(_.sum()).sum
+
+  /** In Springbok's own tests a failure that was not injected fails the query. */
+  private val strict = java.lang.Boolean.getBoolean("springbok.testing")
+
+  /** Where it happened, without what its message quotes: that may be data. */
+  private def withoutMessage(e: Throwable): Throwable = {
+    val bare = new RuntimeException(e.getClass.getName)
+    bare.setStackTrace(e.getStackTrace)
+    bare
+  }
+
+  /**
+   * `body`, or `original` where it fails.
+   *
+   * @param rule
+   *   the rule's name, for the log, the report and fault injection
+   * @param record
+   *   where the failure is recorded, if a record can be found
+   * @param planning
+   *   whether a query waits for it
+   */
+  def apply[T](rule: String, original: => T, record: => Option[QueryRecord], planning: Boolean = true)(
+      body: => T
+  ): T = {
+    val start = System.nanoTime()
+    try {
+      if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
+      body
+    } catch {
+      case e @ Interrupted() if planning => throw e
+      // A LinkageError is what a Spark of another version shows itself as; a deep plan may overflow the stack.
+      case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
+          if !strict || e.isInstanceOf[Injected] =>
+        if (logged.add(rule + e.getClass.getName)) {
+          logWarning(
+            s"$rule failed with ${e.getClass.getName}; the plan goes on without it, and this is logged once.",
+            withoutMessage(e)
+          )
+          logDebug(s"$rule failed", e)
+        }
+        record.foreach(_.failed(rule, e))
+        original
+    } finally if (planning) spent.computeIfAbsent(rule, _ => new LongAdder).add(System.nanoTime() - start)
+  }
+}

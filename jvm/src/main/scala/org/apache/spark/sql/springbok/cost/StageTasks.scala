@@ -1,0 +1,58 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, UnionExec}
+import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.stats.estimate.Estimate
+
+/**
+ * How many tasks a stage is expected to have.
+ *
+ * @param rows
+ *   expected rows of an operator
+ * @param cores
+ *   tasks that run at a time
+ */
+final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cores: Int, conf: SQLConf) {
+
+  /** Tasks of the stage that the operator is in; at least 1. */
+  def apply(p: SparkPlan): Double = p match {
+    case s: FileSourceScanExec => StageTasks.splits(s, cores, conf)
+    case q: ShuffleQueryStageExec if q.isMaterialized =>
+      merged(q.getRuntimeStatistics.sizeInBytes.toDouble, q)
+    case e @ (_: ShuffleQueryStageExec | _: ShuffleExchangeLike) =>
+      merged(rows(e).getOrElse(0.0) * EstimationUtils.getSizePerRow(e.output).toDouble, e)
+    case _: BroadcastExchangeLike => 1
+    case f: RuntimeFilterExec => apply(f.child)
+    case u: UnionExec => u.children.map(apply).sum
+    case leaf if leaf.children.isEmpty => cores.toDouble
+    case _ => p.children.map(apply).max
+  }
+
+  /** The partitions that adaptive execution leaves of a shuffle: see `CoalesceShufflePartitions`. */
+  private def merged(bytes: Double, exchange: SparkPlan): Double = {
+    val advised = conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES).toDouble
+    val least = conf.getConf(SQLConf.COALESCE_PARTITIONS_MIN_PARTITION_SIZE).toDouble
+    val size =
+      if (conf.getConf(SQLConf.COALESCE_PARTITIONS_PARALLELISM_FIRST))
+        math.max(least, math.min(advised, bytes / cores))
+      else advised
+    math.max(1.0, math.min(exchange.outputPartitioning.numPartitions.toDouble, math.ceil(bytes / size)))
+  }
+}
+
+private[springbok] object StageTasks {
+
+  /** The parts that Spark splits a scan's files into: see `FilePartition.maxSplitBytes`. All partitions are counted. */
+  def splits(scan: FileSourceScanExec, cores: Int, conf: SQLConf): Double =
+    // A table of the catalog without statistics is as large as anything can be: of its tasks nobody knows.
+    Estimate.known(scan.relation.sizeInBytes).fold(cores.toDouble) { bytes =>
+      val even = bytes / conf.filesMinPartitionNum.getOrElse(cores)
+      val size =
+        math.min(conf.filesMaxPartitionBytes.toDouble, math.max(conf.filesOpenCostInBytes.toDouble, even))
+      math.max(1.0, math.ceil(bytes / size))
+    }
+}

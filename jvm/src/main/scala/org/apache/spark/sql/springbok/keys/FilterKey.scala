@@ -1,0 +1,68 @@
+package org.apache.spark.sql.springbok.keys
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.springbok.catalyst.CannotRaise
+import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
+import org.apache.spark.sql.types._
+
+/**
+ * Keys of runtime filters as expressions over the columns of an operator.
+ *
+ * A key may be computed at a scan only if computing it there, for rows that the query would perhaps have dropped before,
+ * shows nowhere: it is deterministic and cannot raise an error, in ANSI mode neither.
+ */
+object FilterKey {
+
+  /** The key that filters compare: the join key itself, or its hash where its type does not compare by value. */
+  def of(key: Expression): Option[Expression] =
+    if (KeyType.supported(key.dataType)) Some(key)
+    else if (KeyType.hashable(key.dataType)) Some(hashed(key))
+    else None
+
+  /** The column that a key is: a column or a widening cast of one. Such expressions keep order. */
+  def column(key: Expression): Option[Attribute] = WidenedColumn.unapply(key)
+
+  /**
+   * The same as the scan's own attribute: a query may spell it otherwise than the table, and files and catalogs are asked
+   * by name.
+   */
+  def column(key: Expression, scan: SparkPlan): Option[Attribute] =
+    column(key).flatMap(a => scan.output.find(_.exprId == a.exprId))
+
+  /** The column that stands for a key at a scan; of several the first. */
+  def anchor(key: Expression): Attribute = key.references.minBy(_.exprId.id)
+
+  /** The column whose values a key's values come from, one by one, None if it is made of several. */
+  def only(key: Expression): Option[Attribute] = Option.when(key.references.size == 1)(anchor(key))
+
+  /** The key as people write it: `o_custkey`, without the table that it came by. */
+  def label(key: Expression): String = {
+    val plain = key match {
+      case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
+      case other => other
+    }
+    val shown = plain.transformUp {
+      case a: AttributeReference => a.withQualifier(Nil)
+      case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
+      case CollationKey(inner) => inner
+    }
+    // Some expressions have no SQL and say so by an exception.
+    Try(shown.sql).getOrElse(shown.prettyName)
+  }
+
+  /** Whether evaluating it early changes nothing but time. */
+  def admissible(key: Expression): Boolean =
+    key.references.nonEmpty && key.deterministic && CannotRaise(key) && size(key) <= most
+
+  /** Larger expressions cost more than the test that they are for. */
+  private val most = 24
+
+  private def size(e: Expression): Int = 1 + e.children.map(size).sum
+
+  private def hashed(key: Expression): Expression =
+    If(IsNull(key), Literal(null, LongType), XxHash64(Seq(key), 42L))
+}

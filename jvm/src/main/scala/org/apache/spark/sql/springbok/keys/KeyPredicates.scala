@@ -1,0 +1,85 @@
+package org.apache.spark.sql.springbok.keys
+
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
+import org.apache.spark.sql.catalyst.util.RebaseDateTime
+import org.apache.spark.sql.execution.springbok.Comparison
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/** The keys of a build side as predicates on a column of the probe side, which every key satisfies. */
+final private[springbok] class KeyPredicates(column: Attribute, conf: SQLConf) {
+  import KeyPredicates._
+  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+
+  /** All keys, where they are listed, lists are allowed and a reader takes each of them for what it is. */
+  def listed(k: KeyFacts): Option[Seq[Any]] =
+    Option(k.values).map(_.toArray.toSeq).filter(vs => types("IN") && vs.forall(readable(_, column.dataType)))
+
+  /** Every key that the column can hold; one that it cannot is none of its values. */
+  def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
+    val fitting = vs.flatMap(literal(_, column.dataType))
+    val predicate =
+      if (fitting.isEmpty) Literal.FalseLiteral
+      else if (fitting.size <= shortList) In(column, fitting)
+      else InSet(column, fitting.map(_.value).toSet)
+    "in" -> predicate
+  }
+
+  def bounded(k: KeyFacts): Option[(String, Expression)] =
+    for (
+      (low, high) <- k.range if types("MINMAX") && Seq(low, high).forall(readable(_, column.dataType));
+      p <- between(low, high)
+    )
+      yield "minmax" -> p
+
+  /** A bound outside of the column's type bounds nothing. */
+  def between(low: Any, high: Any): Option[Expression] = {
+    val from: Option[Expression] = literal(low, column.dataType).map(GreaterThanOrEqual(column, _))
+    val to: Option[Expression] = literal(high, column.dataType).map(LessThanOrEqual(column, _))
+    (from ++ to).reduceOption(And(_, _))
+  }
+}
+
+private[sql] object KeyPredicates {
+
+  /**
+   * Whether a source takes the value for what it is: on its way to a file's reader a string becomes one of Java's, and
+   * bytes that are no UTF-8 become others. A day of before the Gregorian calendar may be another one in a file, and is none
+   * of Java's if it is one of the ten that were left out; a timestamp of before 1900 may be another one too.
+   */
+  def readable(v: Any, t: DataType): Boolean = (v, t) match {
+    case (s: UTF8String, _) => s.isValid
+    case (n: Number, DateType) => n.longValue >= RebaseDateTime.lastSwitchGregorianDay
+    case (n: Number, TimestampType | TimestampNTZType) => n.longValue >= from1900
+    case _ => true
+  }
+
+  /** Microseconds of 1900-01-01, from which on no time zone's history differs between the calendars. */
+  private val from1900 = -2208988800000000L
+
+  /** The bound of a comparison, if the column's type has it and its source takes it for what it is. */
+  def bound(column: Attribute, c: Comparison, value: Any): Option[Expression] =
+    literal(value, column.dataType)
+      .filter(_ => readable(value, column.dataType))
+      .map(asked(column, c).predicate(column, _))
+
+  /** A file of milliseconds is asked for the whole millisecond that a bound lies in. */
+  def asked(column: Attribute, c: Comparison): Comparison = column.dataType match {
+    case TimestampType | TimestampNTZType => c.copy(orEqual = true)
+    case _ => c
+  }
+
+  /** A list this short is pushed even where ranges do not prune. */
+  val shortList = 16
+
+  /** A key's value, as [[KeyFacts]] keeps it, as a literal of this type; None if the type cannot hold it. */
+  def literal(v: Any, t: DataType): Option[Literal] = (v, t) match {
+    case (l: Long, IntegerType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, DateType) => Option.when(l.isValidInt)(Literal(l.toInt, t))
+    case (l: Long, ShortType) => Option.when(l.isValidShort)(Literal(l.toShort, t))
+    case (l: Long, ByteType) => Option.when(l.isValidByte)(Literal(l.toByte, t))
+    case (other, _) => Some(Literal(other, t))
+  }
+}

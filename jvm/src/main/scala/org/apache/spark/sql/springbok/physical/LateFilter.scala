@@ -1,0 +1,160 @@
+package org.apache.spark.sql.springbok.physical
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.codegen._
+import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec, SourceKey}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.FilterDecision
+
+/**
+ * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
+ * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilters]]).
+ *
+ * '''Why the answer cannot change''': each row that it removes is removed by the join as well, so it does not matter which
+ * of them were tested. What does matter is that a task which is computed again gives the rows that it gave before: Spark
+ * compares checksums of what it wrote, and takes a difference for an indeterminate stage. So it is decided once for each
+ * partition whether it is tested, by the first of its attempts that asks.
+ *
+ * @param id
+ *   unique in the application
+ * @param waitMs
+ *   how long in ms a task waits for it before its first row
+ */
+final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
+  import LateFilter._
+
+  // ---- in a task
+
+  @transient private var asked = false
+  @transient private var arrived: SplitBlockBloom = _
+
+  /** Whether this task tests its rows. */
+  def here(): Boolean = {
+    if (!asked) {
+      arrived = LateFilters.arrived(id, TaskContext.getPartitionId(), waitMs)
+      asked = true
+    }
+    arrived != null
+  }
+
+  /** For a task that tests its rows. */
+  def bloom: SplitBlockBloom = arrived
+
+  // ---- on the driver
+
+  @transient @volatile private var state: State = Open
+  @transient private lazy val partitions = new ConcurrentHashMap[Int, State]
+
+  /**
+   * What a task of this partition is to do.
+   *
+   * @param last
+   *   whether it will not ask again
+   */
+  private[springbok] def answer(partition: Int, last: Boolean): State = state match {
+    case Open if !last => Option(partitions.get(partition)).getOrElse(Open)
+    case now =>
+      partitions.computeIfAbsent(partition, _ => if (now == Open) Never else now)
+  }
+
+  /** Decides it from its finished build side, the first time. */
+  def decide(at: AppliedRuntimeFilterExec, key: SourceKey, stage: SparkPlan, conf: SQLConf): Unit =
+    if (state == Open) {
+      val f = RuntimeFilterExec(key, at.key, at.child, stage)(at.info)
+      settle(new FilterDecision(f, conf).late match {
+        case Some(bloom) => Arrived(SparkContext.getActive.get.broadcast(bloom))
+        case None => Never
+      })
+    }
+
+  /** Whether a partition has been answered for good. */
+  private[springbok] def answered: Boolean = !partitions.isEmpty
+
+  private[springbok] def settled: Boolean = state != Open
+
+  private[springbok] def settle(as: State): Unit = state = as
+
+  /**
+   * Has the tasks of the build side scheduled before those of the scan, which would come first by their place in the
+   * plan: called when the scan's stage is about to be submitted, in a thread of its own.
+   *
+   * @param source
+   *   the canonical form of the build side's exchange
+   */
+  def startBuildSide(context: SparkContext, source: SparkPlan): Unit =
+    try
+      for {
+        execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+        query <- Option(SQLExecution.getQueryExecution(execution.toLong))
+        stage <- collectWithSubqueries(query.executedPlan) {
+          case s: ExchangeQueryStageExec if s.canonicalized == source => s
+        }.headOption
+      } submitted(stage)
+    catch {
+      // It fails again where adaptive execution starts it.
+      case NonFatal(_) =>
+    }
+}
+
+object LateFilter extends AdaptiveSparkPlanHelper {
+
+  /** What is known of a filter: nothing yet, the filter, or that there will be none. */
+  sealed trait State
+  case object Open extends State
+  final case class Arrived(bloom: Broadcast[SplitBlockBloom]) extends State
+  case object Never extends State
+
+  /** Where tasks of a plan's stages expect one, or may yet. */
+  def expected(plan: SparkPlan): Seq[AppliedRuntimeFilterExec] = plan match {
+    case q: QueryStageExec if q.isMaterialized => Nil
+    case q: QueryStageExec => expected(q.plan)
+    case f: AppliedRuntimeFilterExec if f.late.isDefined => f +: expected(f.child)
+    case p => p.children.flatMap(expected)
+  }
+
+  /** Longest time in ms that a scan's stage is held back for its build side's to be submitted. */
+  private val submitMs = 200L
+
+  private def submitted(stage: ExchangeQueryStageExec): Unit = {
+    val end = System.nanoTime + submitMs * 1000000
+    val done = stage.materialize()
+    stage match {
+      case s: ShuffleQueryStageExec =>
+        while (!done.isCompleted && s.shuffle.futureAction.get.isEmpty && System.nanoTime < end)
+          Thread.sleep(1)
+      // Adaptive execution begins with the broadcasts.
+      case _ =>
+    }
+  }
+}
+
+/** Whether the filter may hold the key, where this task tests its rows; null for a null key. */
+final case class LateContains(child: Expression, late: LateFilter) extends UnaryExpression with Predicate {
+  override def nullIntolerant: Boolean = true
+
+  override protected def nullSafeEval(key: Any): Any =
+    !late.here() || late.bloom.mightContain(KeyType.hash(key, child.dataType))
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val filter = ctx.addReferenceObj("late", late)
+    nullSafeCodeGen(
+      ctx,
+      ev,
+      key =>
+        s"${ev.value} = !$filter.here() || $filter.bloom().mightContain(${KeyType.hashCode(key, child.dataType)});"
+    )
+  }
+
+  override def toString: String = s"late($child)"
+
+  override protected def withNewChildInternal(newChild: Expression): LateContains = copy(child = newChild)
+}

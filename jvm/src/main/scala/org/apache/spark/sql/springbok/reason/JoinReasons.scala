@@ -1,0 +1,205 @@
+package org.apache.spark.sql.springbok.reason
+
+import org.apache.spark.sql.catalyst.optimizer.BuildSide
+import org.apache.spark.sql.springbok.conf.SpringbokConf._
+import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost}
+
+/** Why a join is executed as it is. */
+private[springbok] trait JoinReasons { this: ReasonRegistry =>
+  private val strategy = new Topic("Joins: why this strategy")
+
+  private val lowest = strategy.of4[String, Double, String, Double](
+    "LOWEST_COST",
+    "{strategy} costs {cost:size}, {next} {next_cost:size}",
+    "The cheapest strategy that is allowed, with the next one. Compare the alternatives' estimated rows with the observed ones if it looks wrong."
+  )
+  private val only = strategy.of2[String, Double](
+    "ONLY_ONE_POSSIBLE",
+    "{strategy} costs {cost:size}, the only one possible",
+    "Every other strategy is ruled out; the alternatives say why."
+  )
+
+  /**
+   * @param how
+   *   names the distribution of an alternative
+   */
+  def cheapest(best: Alternative, next: Option[Alternative])(how: Alternative => String): Reason =
+    next match {
+      case Some(n) => lowest(how(best), best.cost, how(n), n.cost)
+      case None => only(how(best), best.cost)
+    }
+
+  val tie: Double => Reason = strategy.of1(
+    "TIE",
+    "two strategies cost {cost:size}",
+    "The default mode decides.",
+    by(JOIN_DEFAULT_MODE)
+  )
+  private val unknownRows = strategy.of1[Seq[String]](
+    "STATS_UNKNOWN",
+    "the rows of the {sides} side are unknown",
+    "Collect statistics (`ANALYZE TABLE ... COMPUTE STATISTICS`) or store the table as Parquet; until then the default mode decides.",
+    by(JOIN_DEFAULT_MODE)
+  )
+  def statsUnknown(left: JoinCost.Side, right: JoinCost.Side): Reason =
+    unknownRows(Seq("left" -> left, "right" -> right).filter(_._2.rows.isEmpty).map(_._1))
+
+  val hint: String => Reason = strategy.of1(
+    "USER_HINT",
+    "the query's own hint {hint} decides",
+    "A hint in the query wins always; take it away to let the costs decide."
+  )
+  val fewTasks: Reason = strategy.fixed(
+    "READ_BY_FEW_TASKS",
+    "its result is coalesced into fewer partitions than there are cores, and is kept as Spark plans it",
+    "`coalesce` runs all that is below it, up to the next shuffle, in so few tasks; `repartition` does not."
+  )
+  val feedsPruning: Reason = strategy.fixed(
+    "FEEDS_PARTITION_PRUNING",
+    "its build side prunes partitions and is kept as Spark plans it",
+    "Spark's dynamic partition pruning reads this build side and needs it as it is."
+  )
+  val nullAwareAnti: Reason = strategy.fixed(
+    "NULL_AWARE_ANTI_JOIN",
+    "every task must see all keys of NOT IN's right side, so that side is broadcast",
+    "`NOT EXISTS`, or a right side whose key cannot be null, can be executed in other ways."
+  )
+  val allRuledOut: Reason = strategy.fixed(
+    "ALL_RULED_OUT",
+    "every strategy is ruled out, so Spark decides",
+    "The alternatives say why. Spark may have to hold a side in memory that does not fit."
+  )
+  val joinDisabled: Reason = strategy.fixed(
+    "JOIN_CHOICE_OFF",
+    "the choice of join strategies is switched off",
+    "Spark plans all joins.",
+    by(JOIN_ENABLED)
+  )
+  val broadcastStarted: Reason = strategy.fixed(
+    "BROADCAST_STARTED",
+    "its build side is being broadcast already",
+    "A broadcast that runs is not taken back."
+  )
+
+  /** Not documented: it comes from an internal setting. */
+  val forced: Reason =
+    new ReasonTemplate("", "FORCED", "taken at random, for a test", None, "").of()
+
+  private val alternative = new Topic("Joins: why not another strategy")
+
+  private val typeOrKeys = alternative.of2[String, String](
+    "JOIN_TYPE_UNSUPPORTED",
+    "this type of join, or of keys, cannot be a {strategy} join that builds the {build} side",
+    "An outer or semi join can build only one of its sides; keys that are equal without equal bytes (collated strings) cannot be hashed."
+  )
+  def joinType(strategy: String, build: BuildSide): Reason = typeOrKeys(strategy, Reason.side(build))
+
+  private val preservedSide = alternative.of1[String](
+    "BUILDS_PRESERVED_SIDE",
+    "the {build} side's rows without a match are kept, and tracking the matches costs what not sorting saves",
+    "An outer join's hash table is built from the other side, or the join is sort-merge."
+  )
+  def tracksMatches(build: BuildSide): Reason = preservedSide(Reason.side(build))
+
+  val notEqui: Reason = alternative.fixed(
+    "NOT_EQUI_JOIN",
+    "the join has no equality between its sides",
+    "Only equal keys can be hashed or merged: every pair of rows is compared."
+  )
+  val notInner: Reason = alternative.fixed(
+    "NOT_AN_INNER_JOIN",
+    "only an inner join is a part of the cartesian product",
+    "Outer, semi and anti joins without equality are broadcast nested loop joins."
+  )
+  private val pairs = alternative.of1[Double](
+    "COMPARES_EVERY_PAIR",
+    "it would compare {pairs} pairs of rows, and equal keys are found without",
+    "Never the best for a join with equality."
+  )
+  def everyPair(left: Option[Double], right: Option[Double]): Reason =
+    pairs((for (l <- left; r <- right) yield l * r).getOrElse(Double.NaN))
+
+  val notSortable: Reason =
+    alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
+
+  /** Whether it says that a strategy cannot compute the join, rather than that it should not. */
+  def impossible(r: Reason): Boolean = Set(
+    "KEYS_NOT_SORTABLE",
+    "JOIN_TYPE_UNSUPPORTED",
+    "NOT_EQUI_JOIN",
+    "NOT_AN_INNER_JOIN",
+    "COMPARES_EVERY_PAIR"
+  )(r.code)
+
+  val sizeUnknown: Reason = alternative.fixed(
+    "SIZE_UNKNOWN",
+    "the size of the build side is unknown",
+    "Nothing is built in memory whose size is unknown. Statistics of its tables help."
+  )
+  val tooBig: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_BIG",
+    "the build side may take {bytes:size}, the limit is {limit:size}",
+    "The limit is the smallest of this setting (0 unless set where `spark.sql.autoBroadcastJoinThreshold` is -1), 0.55 × `spark.springbok.join.broadcastMemoryFraction` of the smaller of the driver's and an executor's heap (a relation takes about twice its rows), `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`.",
+    by(BROADCAST_BYTES_LIMIT)
+  )
+  val hashTableTooBig: (Double, Double) => Reason = alternative.of2(
+    "HASH_TABLE_TOO_BIG",
+    "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
+    "More shuffle partitions make each table smaller, more memory per core makes the share larger.",
+    by(SHUFFLED_HASH_MEMORY_FRACTION)
+  )
+  val mayBeTooBig: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_MAY_BE_TOO_BIG",
+    "the build side takes {bytes:size} if its values are spread unevenly, the driver has room for {limit:size}",
+    "Ranges and numbers of values say how many rows to expect of a filter, not how many there are at most. Files that are sorted by the column, or more memory of the driver, help."
+  )
+  val noRoom: (Double, Double) => Reason = alternative.of2(
+    "BROADCASTS_TAKE_THE_ROOM",
+    "the query's other broadcasts take {bytes:size}, all together may take {limit:size}",
+    "Spark allocates a page for each relation, however few its rows: 64 MB in a heap of 2 GB or more. More memory of driver and executors helps; a BROADCAST hint is followed all the same."
+  )
+  val timeOut: Reason = alternative.fixed(
+    "BROADCAST_MAY_TIME_OUT",
+    "without adaptive execution Spark gives up a broadcast after `spark.sql.broadcastTimeout`, and this build side reads much",
+    "Adaptive execution has no such limit."
+  )
+  val tooManyRows: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_MANY_ROWS",
+    "the build side may have {rows} rows, Spark broadcasts at most {limit}",
+    "Spark fails a query that broadcasts more."
+  )
+
+  private val noted = new Topic("Joins: what the costs depend on")
+
+  val broadcastShared: Int => Reason = noted.of1[Int](
+    "BROADCAST_SHARED",
+    "its broadcast can serve {joins} joins, and each bears its part of the cost",
+    "Spark makes a broadcast once for all joins that read the same rows by the same keys."
+  )
+
+  val groupsSeparated: (Double, Double) => Reason = noted.of2[Double, Double](
+    "GROUPS_SEPARATED",
+    "groups are shuffled once more, for about {cost_ms} ms: a filter of their keys is expected to save {benefit_ms} ms",
+    "Groups that a join computes in its own stage are known too late to filter its other side; in a stage of their own they are known first.",
+    by(FILTER_SEPARATE)
+  )
+
+  private val ignored = new Topic("Joins: what of the query or its tables was ignored")
+
+  val hintNotApplicable: (String, String) => Reason = ignored.of2(
+    "HINT_NOT_APPLICABLE",
+    "the query's hint {hint} cannot be followed: {why}",
+    "Spark ignores such a hint without a word; the costs decide. Take it away or hint the other side."
+  )
+  val hintConflict: (String, String) => Reason = ignored.of2(
+    "HINT_CONFLICT",
+    "the query's hints contradict each other: {followed} is followed, {ignored} is not",
+    "Spark follows BROADCAST before MERGE before SHUFFLE_HASH before SHUFFLE_REPLICATE_NL."
+  )
+
+  val statsIgnored: (String, String) => Reason = ignored.of2(
+    "STATS_IGNORED",
+    "{what} ignored: {why}",
+    "Run `ANALYZE TABLE ... COMPUTE STATISTICS` anew, or repair the files."
+  )
+}

@@ -1,0 +1,158 @@
+package org.apache.spark.sql.springbok.reason
+
+import java.util.Locale
+
+import scala.collection.mutable
+import scala.util.matching.Regex
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
+
+/**
+ * Why something was decided.
+ *
+ * @param args
+ *   the numbers that the sentence speaks of, by name
+ */
+final case class Reason(template: ReasonTemplate, args: Seq[(String, Any)]) {
+
+  /** Stable, for programs. */
+  def code: String = template.code
+  def text: String = template.fill(args.toMap)
+
+  /** The setting that would change the decision. */
+  def setting: Option[String] = template.setting
+}
+
+/**
+ * All that is said about a code, in one place: the sentence of the reports and the line of `docs/reasons.md`.
+ *
+ * @param topic
+ *   what is decided; a code may mean something else for joins and for filters
+ * @param sentence
+ *   with its numbers as `{name}`, `{name:size}` (bytes) or `{name:percent}` (a part of 1)
+ * @param advice
+ *   what it means for the user and what can be done
+ */
+final class ReasonTemplate private[springbok] (
+    val topic: String,
+    val code: String,
+    val sentence: String,
+    val setting: Option[String],
+    val advice: String
+) {
+  val names: Seq[String] = ReasonTemplate.hole.findAllMatchIn(sentence).map(_.group(1)).toSeq.distinct
+
+  def fill(args: Map[String, Any]): String = ReasonTemplate.hole.replaceAllIn(
+    sentence,
+    m =>
+      Regex.quoteReplacement(
+        args.get(m.group(1)).fold("?")(ReasonTemplate.format(_, Option(m.group(2)).getOrElse("")))
+      )
+  )
+
+  private[springbok] def of(values: Any*): Reason = Reason(this, names.zip(values))
+}
+
+object ReasonTemplate {
+  private val hole = "\\{(\\w+)(?::(\\w+))?\\}".r
+
+  /** A sentence for the documentation: its numbers by their names. */
+  private[springbok] def shown(sentence: String): String =
+    hole.replaceAllIn(sentence, m => Regex.quoteReplacement(s"*${m.group(1)}*"))
+
+  private def format(v: Any, kind: String): String = (v, kind) match {
+    case (d: Double, "size") => Reason.bytes(d)
+    case (d: Double, "percent") => String.format(Locale.ROOT, "%.0f%%", d * 100)
+    case (d: Double, _) if d.isNaN => "unknown"
+    case (d: Double, _) => String.format(Locale.ROOT, "%.0f", d)
+    case (s: Seq[?], _) => s.mkString(" and ")
+    case (other, _) => other.toString
+  }
+}
+
+/** Makes templates with as many arguments as their sentence has numbers, in their order, and keeps a list of them. */
+abstract private[springbok] class ReasonRegistry {
+  private val made = mutable.LinkedHashMap.empty[(String, String), ReasonTemplate]
+
+  /** All templates in the order of the documentation. */
+  def all: Seq[ReasonTemplate] = made.values.toSeq
+
+  /** One topic of the documentation. */
+  final protected class Topic(name: String) {
+    private def template(
+        n: Int,
+        code: String,
+        sentence: String,
+        setting: Option[String],
+        advice: String
+    ): ReasonTemplate = {
+      val t = new ReasonTemplate(name, code, sentence, setting, advice)
+      require(t.names.size == n, s"$code has ${t.names.size} arguments, not $n")
+      require(made.put(name -> code, t).isEmpty, s"$code is there twice")
+      t
+    }
+
+    def fixed(code: String, sentence: String, advice: String, setting: Option[String] = None): Reason =
+      template(0, code, sentence, setting, advice).of()
+
+    def of1[A](
+        code: String,
+        sentence: String,
+        advice: String,
+        setting: Option[String] = None
+    ): A => Reason = {
+      val t = template(1, code, sentence, setting, advice)
+      t.of(_)
+    }
+
+    def of2[A, B](
+        code: String,
+        sentence: String,
+        advice: String,
+        setting: Option[String] = None
+    ): (A, B) => Reason = {
+      val t = template(2, code, sentence, setting, advice)
+      t.of(_, _)
+    }
+
+    def of4[A, B, C, D](
+        code: String,
+        sentence: String,
+        advice: String,
+        setting: Option[String] = None
+    ): (A, B, C, D) => Reason = {
+      val t = template(4, code, sentence, setting, advice)
+      t.of(_, _, _, _)
+    }
+  }
+
+  protected def by(entry: ConfigEntry[?]): Option[String] = Some(entry.key)
+}
+
+object Reason extends ReasonRegistry with JoinReasons with OrderReasons with FilterReasons {
+
+  def side(s: BuildSide): String = if (s == BuildLeft) "left" else "right"
+
+  /** Bytes, readable. */
+  def bytes(b: Double): String = {
+    val units = Seq("B", "KB", "MB", "GB", "TB", "PB")
+    val i = if (b < 1) 0 else math.min(units.size - 1, (math.log(b) / math.log(1024)).toInt)
+    if (i == 0) f"$b%.0f B" else f"${b / math.pow(1024, i)}%.1f ${units(i)}"
+  }
+
+  /** `docs/reasons.md`. */
+  def markdown: String = {
+    val topics = all.map(_.topic).distinct.map { topic =>
+      val rows = all.filter(_.topic == topic).map { t =>
+        val sentence = ReasonTemplate.shown(t.sentence)
+        s"| `${t.code}` | $sentence | ${t.advice} | ${t.setting.fold("")(s => s"`$s`")} |"
+      }
+      s"\n## $topic\n\n| code | what the report says | what it means, what to do | setting |\n| --- | --- | --- | --- |\n" +
+        rows.mkString("", "\n", "\n")
+    }
+    "# Reasons\n\nGenerated from `report/Reason.scala`; `make docs` writes it anew. Every decision in a report has one of these " +
+      "codes, with its numbers as\narguments (`reason.args`), and the setting that would change it, if there is one.\n" +
+      topics.mkString
+  }
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/**
+ * Chooses how each join is executed, by Impala's costs, and says so in a hint that Spark's planner follows.
+ *
+ * {{{
+ *   Join Inner, (l_orderkey = o_orderkey)        Join Inner, (...), rightHint=(strategy=broadcast)
+ *   :- lineitem                              =>  :- lineitem
+ *   +- orders, filtered                          +- orders, filtered
+ * }}}
+ *
+ * It runs twice. Late in the optimizer, after join reorder and dynamic partition pruning, on estimates; and in adaptive
+ * execution after each stage ([[ReviseJoinStrategy]]), on what the finished stages really hold.
+ *
+ * '''When it leaves a join alone''': the query gave a hint that can be followed; its build side prunes partitions;
+ * statistics are missing (`spark.springbok.join.defaultMode`); every strategy is ruled out.
+ *
+ * '''Why the answer cannot change''': only the hint of a `Join` is set, never its inputs, type or condition, and every
+ * strategy that Spark plans for a join computes the same join.
+ *
+ * '''Settings''': `spark.springbok.join.*`, `spark.springbok.stats.*`, `spark.springbok.cluster.*`.
+ */
+object ChooseJoinStrategy extends Rule[LogicalPlan] {
+  def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case _ if !conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming => plan
+    // A correlated subquery is planned again as part of its outer query.
+    case s: Subquery if s.correlated => plan
+    case _ if !plan.exists(_.isInstanceOf[Join]) => plan
+    case _ =>
+      val record = QueryRecord.ofQuery(plan)
+      Guarded("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
+        val chooser = new JoinChooser(plan, record.lasting)
+        plan.transformUp {
+          case j: Join if j.getTagValue(QueryRecord.tag).isEmpty => chooser.first(j, record)
+        }
+      }
+  }
+}
+
+/** The same choice after a query stage has finished; only joins that the first choice saw. */
+object ReviseJoinStrategy extends Rule[LogicalPlan] {
+  def apply(plan: LogicalPlan): LogicalPlan =
+    if (!conf.getConf(SpringbokConf.ENABLED) || !plan.exists(_.isInstanceOf[Join])) plan
+    else {
+      val record = QueryRecord.of(plan)
+      Guarded("ReviseJoinStrategy", plan, record) {
+        val chooser = new JoinChooser(plan, record.fold(new PlanStats.Lasting)(_.lasting))
+        plan.transformUp {
+          case j: Join if j.getTagValue(QueryRecord.tag).isDefined =>
+            chooser.again(j, j.getTagValue(QueryRecord.tag).get)
+        }
+      }
+    }
+}

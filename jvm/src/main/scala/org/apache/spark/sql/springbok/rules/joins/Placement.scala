@@ -1,0 +1,159 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, JoinSelectionHelper}
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * How the rows of a plan will lie when it is executed: hashed by some expressions into so many partitions.
+ *
+ * @param keys
+ *   what is hashed, in order; for each the expressions that are equal to it in every row
+ * @param sorted
+ *   by what each partition is sorted, likewise
+ */
+final private[springbok] case class Placement(
+    keys: Seq[Seq[Expression]],
+    partitions: Int,
+    sorted: Seq[Seq[Expression]] = Nil
+) {
+  import Placement.position
+
+  private def at(by: Seq[Expression]): Seq[Int] = keys.map(position(_, by))
+
+  /** Whether an operator on these keys can leave the rows where they are. */
+  def serves(by: Seq[Expression], allKeys: Boolean): Boolean = {
+    val positions = at(by)
+    keys.nonEmpty && !positions.contains(-1) && (!allKeys || positions.toSet.size == by.size)
+  }
+
+  /** Whether rows of both sides that may match lie in the same partition already. */
+  def meets(by: Seq[Expression], other: Placement, otherBy: Seq[Expression]): Boolean =
+    at(by) == other.at(otherBy) && partitions == other.partitions
+
+  def sortedBy(by: Seq[Expression]): Boolean =
+    sorted.size >= by.size && by.zip(sorted).forall { case (b, s) => s.exists(_.semanticEquals(b)) }
+
+  /** With other expressions; without the placement where a hashed one has no name any more. */
+  def mapped(f: Expression => Seq[Expression]): Option[Placement] = {
+    val named = keys.map(_.flatMap(f))
+    Option.when(named.forall(_.nonEmpty))(
+      copy(keys = named, sorted = sorted.map(_.flatMap(f)).takeWhile(_.nonEmpty))
+    )
+  }
+}
+
+/** Foresees on the logical plan what `EnsureRequirements` will find on the physical one. */
+private[springbok] object Placement extends JoinSelectionHelper {
+
+  def on(keys: Seq[Expression], partitions: Int): Placement = Placement(keys.map(Seq(_)), partitions)
+
+  private def position(equal: Seq[Expression], by: Seq[Expression]): Int =
+    by.indexWhere(b => equal.exists(_.semanticEquals(b)))
+
+  /**
+   * The placements of a join's sides that spare a shuffle, as `EnsureRequirements` decides: both where they fit each
+   * other, else the one with more partitions, to which the other side is sent.
+   */
+  def of(
+      left: LogicalPlan,
+      leftKeys: Seq[Expression],
+      right: LogicalPlan,
+      rightKeys: Seq[Expression],
+      conf: SQLConf
+  ): (Option[Placement], Option[Placement]) = {
+    val allKeys = conf.getConf(SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_CO_PARTITION)
+    val l = of(left, conf).filter(_.serves(leftKeys, allKeys))
+    val r = of(right, conf).filter(_.serves(rightKeys, allKeys))
+    (l, r) match {
+      case (Some(a), Some(b)) if !a.meets(leftKeys, b, rightKeys) =>
+        if (a.partitions >= b.partitions) (l, None) else (None, r)
+      case both => both
+    }
+  }
+
+  def of(plan: LogicalPlan, conf: SQLConf): Option[Placement] = plan match {
+    // A stage, or what is computed of one in the stage above it.
+    case LogicalQueryStage(_, physical) =>
+      physical.outputPartitioning match {
+        case h: HashPartitioning => Some(on(h.expressions, h.numPartitions))
+        case _ => None
+      }
+    case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) if conf.bucketingEnabled =>
+      fs.bucketSpec.flatMap { spec =>
+        val columns = spec.bucketColumnNames.flatMap(n => r.output.find(a => conf.resolver(a.name, n)))
+        Option.when(columns.size == spec.bucketColumnNames.size)(on(columns, spec.numBuckets))
+      }
+    // What lies partitioned on a part of the keys is not sent again.
+    case a: Aggregate if a.groupingExpressions.nonEmpty =>
+      clustered(a.child, a.groupingExpressions, conf)
+        .copy(sorted = Nil)
+        .mapped(named(a.aggregateExpressions))
+    case w: Window if w.partitionSpec.nonEmpty =>
+      val order = w.partitionSpec ++ ascending(w.orderSpec)
+      Some(clustered(w.child, w.partitionSpec, conf).copy(sorted = order.map(Seq(_))))
+    case j: Join => joined(j, conf)
+    case Project(list, child) => of(child, conf).flatMap(_.mapped(named(list)))
+    case f: Filter => of(f.child, conf)
+    case s: Sort if !s.global => of(s.child, conf).map(_.copy(sorted = ascending(s.order).map(Seq(_))))
+    case _ => None
+  }
+
+  /** Whether a join with this side is a broadcast one, whatever the size of the relation: adaptive execution keeps it. */
+  def broadcastStage(p: LogicalPlan): Boolean = p match {
+    case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
+    case _ => false
+  }
+
+  private def clustered(child: LogicalPlan, by: Seq[Expression], conf: SQLConf): Placement =
+    of(child, conf)
+      .filter(_.serves(by, conf.getConf(SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_DISTRIBUTION)))
+      .getOrElse(on(by, conf.numShufflePartitions))
+
+  def ascending(order: Seq[SortOrder]): Seq[Expression] =
+    order.takeWhile(o => o.direction == Ascending && o.nullOrdering == NullsFirst).map(_.child)
+
+  /** The names that a projection gives to an expression. */
+  private def named(list: Seq[NamedExpression])(e: Expression): Seq[Expression] = list.collect {
+    case a: Attribute if a.semanticEquals(e) => a
+    case a @ Alias(child, _) if child.semanticEquals(e) => a.toAttribute
+  }
+
+  /** A join leaves its rows where it found them: a broadcast join its streamed side's, any other those on its keys. */
+  private def joined(j: Join, conf: SQLConf): Option[Placement] = j match {
+    case ExtractEquiJoinKeys(joinType, lk, rk, _, _, l, r, hint) =>
+      // Of an inner join's keys both have the same value in every row.
+      val equal = joinType match {
+        case _: InnerLike => lk.zip(rk) ++ rk.zip(lk)
+        case _ => Nil
+      }
+      def withEqual(e: Expression): Seq[Expression] =
+        e +: equal.collect { case (from, to) if from.semanticEquals(e) => to }
+      val broadcast = Seq(BuildLeft -> j.left, BuildRight -> j.right)
+        .collectFirst { case (side, p) if broadcastStage(p) => side }
+        .orElse(getBroadcastBuildSide(j, hintOnly = true, conf))
+        .orElse(if (hint.isEmpty) getBroadcastBuildSide(j, hintOnly = false, conf) else None)
+      val placement = (broadcast, joinType) match {
+        case (Some(side), _) => of(if (side == BuildRight) l else r, conf)
+        case (_, FullOuter) => None
+        case _ =>
+          val by = if (joinType == RightOuter) rk else lk
+          val (pl, pr) = of(l, lk, r, rk, conf)
+          // The side that stays says where the rows of both will lie.
+          val stays = pl.map(_ -> lk).orElse(pr.map(_ -> rk))
+          val placed = stays.flatMap { case (p, own) =>
+            p.mapped(e => position(Seq(e), own) match { case -1 => Nil; case i => Seq(by(i)) })
+          }
+          val order = if (hintToSortMergeJoin(hint)) by.map(Seq(_)) else Nil
+          Some(placed.getOrElse(on(by, conf.numShufflePartitions)).copy(sorted = order))
+      }
+      placement.flatMap(_.mapped(withEqual))
+    case _ => None
+  }
+}

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.optimizer.BuildRight
+import org.apache.spark.sql.catalyst.planning.ExtractSingleColumnNullAwareAntiJoin
+import org.apache.spark.sql.catalyst.plans.LeftAnti
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
+import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.QueryRecord
+
+/**
+ * Plans `NOT IN` over a nullable column as a hash lookup whatever the size of its right side.
+ *
+ * {{{
+ *   Join LeftAnti, (a = b OR isnull(a = b))  =>  BroadcastHashJoin [a], [b], LeftAnti, BuildRight, isNullAware
+ * }}}
+ *
+ * '''When''': [[ChooseJoinStrategy]] has decided it. Spark does the same when the right side is below its broadcast
+ * threshold, and else compares every pair of rows in a nested loop join, which broadcasts the right side just as well.
+ *
+ * '''Why the answer cannot change''': it is Spark's own operator for this very condition, `optimizeNullAwareAntiJoin`
+ * permitting: any null on the right side gives no row, a null on the left none unless the right side is empty. Keys that
+ * are equal without equal bytes are left to Spark.
+ *
+ * '''Settings''': `spark.springbok.join.enabled`, `spark.sql.optimizeNullAwareAntiJoin`.
+ */
+object PlanNullAwareAntiJoin extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case j @ ExtractSingleColumnNullAwareAntiJoin(lk, rk) if chosen(j) =>
+      Guarded("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], QueryRecord.of(j)) {
+        if ((lk ++ rk).forall(k => UnsafeRowUtils.isBinaryStable(k.dataType)))
+          Seq(
+            BroadcastHashJoinExec(
+              lk,
+              rk,
+              LeftAnti,
+              BuildRight,
+              None,
+              planLater(j.left),
+              planLater(j.right),
+              isNullAwareAntiJoin = true
+            )
+          )
+        else Nil
+      }
+    case _ => Nil
+  }
+
+  private def chosen(j: Join): Boolean = SQLConf.get.getConf(SpringbokConf.ENABLED) &&
+    j.getTagValue(QueryRecord.tag)
+      .flatMap(_.planned)
+      .exists(_.choice.reason == Reason.nullAwareAnti)
+}

@@ -1,0 +1,133 @@
+package org.apache.spark.sql.springbok.rules.reorder
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, Guarded, OrderDependent}
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.cost.Cluster
+import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/**
+ * Puts inner joins that stand next to one another into the order that is expected to cost least, runtime filters
+ * included; also where Spark's own cost-based optimizer is off.
+ *
+ * {{{
+ *   Join o_custkey = c_custkey                       Join l_orderkey = o_orderkey
+ *   :- Join l_orderkey = o_orderkey                  :- lineitem
+ *   :  :- lineitem                               =>  +- Join o_custkey = c_custkey
+ *   :  +- orders                                        :- orders
+ *   +- customer, filtered                               +- customer, filtered
+ * }}}
+ *
+ * Runs after all of Spark's rules and before the strategies of the joins are chosen. Statistics decide ([[PlanStats]]);
+ * the model is in [[JoinOrderCost]], the search in [[JoinOrderSearch]].
+ *
+ * '''When''': at least three relations; all their rows known; no hint on their joins; the gain is at least
+ * `spark.springbok.reorder.minGain` of the whole, scans included, and no more than half of it would be lost if predicates
+ * of unknown selectivity removed no row.
+ *
+ * '''Why the answer cannot change''': inner joins commute and associate. All conjuncts are kept, each at the lowest join
+ * that has its columns ([[JoinBlock]]). Of columns of one type that equalities make equal each join has one equality
+ * between its two sides, in which they are equal already: so all are equal in the end as before, and one that is added
+ * follows from others (a null is equal to nothing in each of them; NaN and -0.0 are equal to the same values in each).
+ * All other conjuncts must be deterministic, and none may raise an error ([[CannotRaise]]): it would now see rows
+ * that another join has removed before. Outer, semi and anti joins, aggregates, limits and all else are left as they are,
+ * as relations that are joined. The columns keep their order.
+ *
+ * What does change is the order of the result's rows. So nothing is done below what depends on it: a LIMIT without a sort
+ * below it, a sample, functions of it (`first`, `collect_list`, `max_by`, `rand`), user code over partitions.
+ * Sums of floating-point numbers may differ in their last digits and a sorted LIMIT may take other rows among equal ones,
+ * as with any other change of a plan.
+ *
+ * Plans with dynamic partition pruning are left alone: what prunes is a copy of a join's build side and has to stay the
+ * same as it. So are bucketed tables.
+ *
+ * '''Settings''': `spark.springbok.reorder.*`.
+ */
+object ReorderJoins extends Rule[LogicalPlan] {
+  def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case _ if !conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.REORDER_ENABLED) => plan
+    case _ if plan.isStreaming => plan
+    // A correlated subquery is planned again as part of its outer query.
+    case s: Subquery if s.correlated => plan
+    // The batch runs until nothing changes: what has a strategy has been here.
+    case _ if !plan.exists(_.isInstanceOf[Join]) || plan.exists(_.getTagValue(QueryRecord.tag).isDefined) =>
+      plan
+    case _ =>
+      lazy val record = QueryRecord.ofQuery(plan)
+      Guarded("ReorderJoins", failed(plan, record), Some(record))(new JoinReorder(plan, record).apply())
+  }
+
+  private def failed(plan: LogicalPlan, record: QueryRecord): LogicalPlan = {
+    plan.setTagValue(QueryRecord.owner, record)
+    plan
+  }
+}
+
+final private[springbok] class JoinReorder(plan: LogicalPlan, query: => QueryRecord) {
+  private val conf = SQLConf.get
+  private val stats = new PlanStats
+  private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  private lazy val prunes =
+    plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
+  private lazy val ordered = plan.exists {
+    case _: Sample | _: ObjectConsumer | _: ScriptTransformation => true
+    case p =>
+      p.expressions.exists(OrderDependent(_))
+  }
+
+  def apply(): LogicalPlan = go(plan, limited = false)
+
+  /** @param limited whether a limit above takes rows in the order in which they come */
+  private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = {
+    val below = p match {
+      case s: Sort => limited && !s.global
+      case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail => true
+      case _ => limited
+    }
+    p match {
+      case JoinBlock(_) => block(p, p.output, below)
+      case _: Project | _: Aggregate =>
+        p.mapChildren {
+          case c @ JoinBlock(_) => block(c, c.output.filter(p.references.contains), below)
+          case c => go(c, below)
+        }
+      case _ => p.mapChildren(go(_, below))
+    }
+  }
+
+  private def block(p: LogicalPlan, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
+    val inner = JoinBlock.replaceItems(p, go(_, limited))
+    val b = JoinBlock.unapply(inner).get
+    val order = reason(b, limited).fold(OrderDecision(b, stats, cluster, conf))(OrderDecision.left(b, _))
+    val out = order.chosen.fold(inner)(b.build(_, needed))
+    query.addOrder(order.record)
+    out.setTagValue(QueryRecord.owner, query)
+    out
+  }
+
+  /** Why the order is left without a look at its cost. */
+  private def reason(b: JoinBlock, limited: Boolean): Option[Reason] = {
+    val unknown = b.items.filter(stats(_).rows.isEmpty)
+    val raises = b.conditions.find(c => !CannotRaise(c))
+    if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
+    else if (b.hinted) Some(Reason.hintedOrder)
+    else if (prunes) Some(Reason.orderPruning)
+    else if (limited || ordered) Some(Reason.rowOrder)
+    else if (raises.isDefined) raises.map(c => Reason.orderRaises(FilterKey.label(c)))
+    else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
+    else Option.when(unknown.nonEmpty)(Reason.unknownOrder(unknown.map(RelationName(_))))
+  }
+
+  private def bucketed(p: LogicalPlan): Boolean = p.exists {
+    case LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => fs.bucketSpec.isDefined
+    case _ => false
+  }
+}

@@ -1,0 +1,127 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.exchange._
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  RuntimeFilterExec,
+  SummarizeKeysExec
+}
+import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
+import org.apache.spark.sql.springbok.catalyst.OrderDependent
+import org.apache.spark.sql.types.{DoubleType, FloatType}
+
+/**
+ * Whether computing a build side again gives the same rows. Known operators with expressions that depend on no order do;
+ * limits, samples, user code and `first` may not, so a lost and recomputed stage could hold keys that the filter has never
+ * seen.
+ *
+ * Most aggregates but counts and exact sums may come out otherwise if the rows come in another order, a sum of floating
+ * point in its last digits: such a column is loose. It may be carried along, but no row or key may depend on it.
+ *
+ * Joins ask for it one above the other, and edges stand in several places, so what was found of a node is kept: one
+ * instance serves one planning.
+ */
+final private[springbok] class Determinism {
+  import Determinism._
+  private val seen = new IdentityHashMap[SparkPlan, Option[AttributeSet]]()
+
+  /** Whether the rows, and these keys of theirs, are the same each time. */
+  def apply(plan: SparkPlan, keys: Seq[Expression] = Nil): Boolean =
+    loose(plan).exists(columns => !readsAny(keys, columns))
+
+  /** The loose columns, None if the rows may be others. */
+  private def loose(plan: SparkPlan): Option[AttributeSet] = {
+    if (!seen.containsKey(plan)) {
+      val below = inner(plan).map(loose)
+      val same = known(plan) && !plan.expressions.exists(OrderDependent(_)) && below.forall(_.isDefined)
+      seen.put(plan, if (same) above(plan, AttributeSet(below.flatten.flatten)) else None): Unit
+    }
+    seen.get(plan)
+  }
+}
+
+private[sql] object Determinism {
+  private def readsAny(es: Seq[Expression], columns: AttributeSet): Boolean =
+    columns.nonEmpty && es.exists(_.references.exists(columns.contains))
+
+  /** Loose columns of an operator's output, from those of its inputs; None if its rows depend on them. */
+  private def above(plan: SparkPlan, in: AttributeSet): Option[AttributeSet] = plan match {
+    case a: BaseAggregateExec if !readsAny(a.groupingExpressions, in) =>
+      val results =
+        a.aggregateExpressions.filter(e => !exact(e.aggregateFunction) || readsAny(Seq(e), in)).flatMap { e =>
+          e.resultAttribute +: (e.aggregateFunction.aggBufferAttributes ++ e.aggregateFunction.inputAggBufferAttributes)
+        }
+      Some(computed(a.resultExpressions, in ++ AttributeSet(results)))
+    case p: ProjectExec => Some(computed(p.projectList, in))
+    case _ if in.isEmpty => Some(in)
+    case u: UnionExec => Some(AttributeSet(u.children.flatMap(c => renamed(c.output, u.output, in))))
+    case r: ReusedExchangeExec => Some(AttributeSet(renamed(r.child.output, r.output, in)))
+    case m: InMemoryTableScanExec =>
+      Some(AttributeSet(renamed(m.relation.cachedPlan.output, m.relation.output, in)))
+    case _ => Option.when(!readsAny(plan.expressions, in))(in)
+  }
+
+  private def renamed(from: Seq[Attribute], to: Seq[Attribute], loose: AttributeSet): Seq[Attribute] =
+    from.zip(to).collect { case (a, b) if loose.contains(a) => b }
+
+  private def computed(list: Seq[NamedExpression], loose: AttributeSet): AttributeSet =
+    AttributeSet(list.filter(e => readsAny(Seq(e), loose)).map(_.toAttribute))
+
+  /** Whether a function gives the same of the same rows in any order, and merged in any. */
+  private def exact(f: AggregateFunction): Boolean = f match {
+    case _: Count | _: Min | _: Max | _: BitAggregate | _: HyperLogLogPlusPlus => true
+    case _: Sum | _: Average => !f.children.exists(c => c.dataType == FloatType || c.dataType == DoubleType)
+    case _ => false
+  }
+
+  private def known(plan: SparkPlan): Boolean = plan match {
+    case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec | _: FilterExec | _: ProjectExec |
+        _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: ExpandExec |
+        _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
+        _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
+        _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
+        _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
+      true
+    case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
+    case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
+    case _ => false
+  }
+
+  /** What an operator's rows are made of: its children, of a stage or a cached table what computes it. */
+  def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case q: QueryStageExec => Seq(q.plan)
+    case a: AdaptiveSparkPlanExec => Seq(a.inputPlan)
+    // Blocks that are lost are computed again.
+    case m: InMemoryTableScanExec => Seq(m.relation.cachedPlan)
+    case r: ReusedExchangeExec => Seq(r.child)
+    case p => p.children
+  }
+
+  /**
+   * Whether a window's functions give rows that tie in its order the same values, whichever comes first: `rank` and
+   * aggregates over a range do, `row_number` and `lag` do not.
+   */
+  private def sameInAnyOrder(e: Expression): Boolean =
+    e.collect { case w: WindowExpression => w }.forall { w =>
+      w.windowFunction match {
+        case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
+        case _: AggregateExpression =>
+          w.windowSpec.frameSpecification match {
+            case SpecifiedWindowFrame(RangeFrame, _, _) => true
+            case SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing) => true
+            case _ => false
+          }
+        case _ => false
+      }
+    }
+}

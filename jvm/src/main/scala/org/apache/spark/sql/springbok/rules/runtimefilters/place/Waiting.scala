@@ -1,0 +1,55 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilters}
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord}
+
+/** Whether scans wait for the stage that a filter comes from, or start at once and get it late. */
+final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf) {
+  private val setting = conf.getConf(SpringbokConf.FILTER_WAIT)
+  private val waitMs = conf.getConf(SpringbokConf.FILTER_WAIT_TIME)
+  private val forced = conf.getConf(SpringbokConf.FORCED)
+  private val blooms = conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")
+  private val buildTime = new BuildTime(estimates, cores, conf)
+
+  /** Whether a filter that saves little is made as well. */
+  def always: Boolean = setting == "ALWAYS"
+
+  /** Whether the scans wait; once said, that stays until the exchange has finished, and then nobody has to. */
+  def edge(record: JoinRecord, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean =
+    BuildSides.finished(exchange) || (setting match {
+      case "ALWAYS" => true
+      case "NEVER" => false
+      case _ if record.scansWait.contains(on.index) => record.scansWait(on.index)
+      case _ if forced.isDefined => math.floorMod(forced.get + record.id + on.index, 3) > 0
+      case _ => buildTime.idleMs(exchange) <= benefitMs
+    })
+
+  /**
+   * Whether a filter may come while its scan runs: one that is tested row by row, on rows that no group is made of and
+   * that are not dealt out in turn; of the exchange that its join waits for itself.
+   */
+  def mayBeLate(j: BaseJoinExec, on: FilterOn, t: Target, kept: Option[Double]): Boolean = {
+    val pays = FilterCost.pays(kept.getOrElse(FilterCost.unknownKept), t.saving.ns, FilterCost.test(0))
+    blooms && on.range.isEmpty && on.from.isEmpty && !t.grouped && (pays || forced.isDefined) && !j.exists {
+      case e: ShuffleExchangeExec => e.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
+      case _ => false
+    }
+  }
+
+  /** The filter's late form, if it is one. */
+  def late(f: FilterRecord, edge: Boolean): Option[LateFilter] = {
+    f.late = !edge
+    Option.unless(edge) {
+      f.outcome = Reason.late
+      LateFilters.make(waitMs)
+    }
+  }
+}

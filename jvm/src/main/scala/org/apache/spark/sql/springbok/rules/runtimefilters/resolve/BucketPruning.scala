@@ -1,0 +1,35 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference}
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.keys.KeyPredicates
+import org.apache.spark.util.collection.BitSet
+
+/**
+ * The buckets of a scan that hold a key of a build side: files of others are not opened. Spark does the same for the
+ * literals of a query, where one column alone buckets the table.
+ *
+ * '''Why the answer cannot change''': a row lies in the bucket of its value, by the hash that is computed here, so one of
+ * another bucket has no match.
+ */
+private[springbok] object BucketPruning {
+
+  /** None if the column does not bucket the scan's table, or every bucket is needed. */
+  def of(scan: FileSourceScanExec, column: Attribute, keys: Seq[Any], conf: SQLConf): Option[BitSet] =
+    scan.relation.bucketSpec
+      .filter(b => conf.bucketingEnabled && b.numBuckets > 1)
+      .filter(b => b.bucketColumnNames.size == 1 && conf.resolver(b.bucketColumnNames.head, column.name))
+      .flatMap { spec =>
+        val key = BoundReference(0, column.dataType, nullable = false)
+        val bucket = HashPartitioning(Seq(key), spec.numBuckets).partitionIdExpression
+        val found = new BitSet(spec.numBuckets)
+        keys
+          .flatMap(KeyPredicates.literal(_, column.dataType))
+          .foreach(k => found.set(bucket.eval(InternalRow(k.value)).asInstanceOf[Int]))
+        val read = scan.optionalBucketSet.fold(found)(_ & found)
+        Option.when(read.cardinality() < scan.optionalBucketSet.fold(spec.numBuckets)(_.cardinality()))(read)
+      }
+}

@@ -1,0 +1,180 @@
+package org.apache.spark.sql.springbok.stats.estimate
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types._
+
+/** Selectivity of conjuncts, from column ranges, numbers of distinct values or those values themselves, else Impala's guess. */
+object Selectivity extends PredicateHelper {
+
+  /** Impala's selectivity of a conjunct of which nothing is known (`Expr.DEFAULT_SELECTIVITY`). */
+  val default = 0.1
+
+  /**
+   * Selectivity of a predicate: expected, one that is not exceeded as far as is known, and one that is not however values
+   * are spread over their range.
+   */
+  final case class Part(expected: Double, bound: Double, most: Double = 1.0)
+
+  /** Selectivity of a conjunction; its bound takes conjuncts of which nothing is known as 1. */
+  def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Part = {
+    val all = parts(conjuncts, columns)
+    val known = combined(all.flatten)
+    // All conjuncts of which nothing is known count as one.
+    if (all.contains(None)) known.copy(expected = combine(all.flatten.map(_.expected) :+ default)) else known
+  }
+
+  /** The expected selectivity of a predicate of all of which something is known. */
+  def known(predicate: Expression, columns: AttributeMap[ColumnStats]): Option[Double] =
+    together(predicate, columns).map(_.expected)
+
+  private def together(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
+    val all = parts(splitConjunctivePredicates(e), columns)
+    Option.when(!all.contains(None))(combined(all.flatten))
+  }
+
+  private def combined(parts: Seq[Part]): Part =
+    Part(
+      combine(parts.map(_.expected)),
+      combine(parts.map(_.bound)),
+      parts.map(_.most).minOption.getOrElse(1.0)
+    )
+
+  /** Of each column's comparisons, of each column's values, and of each other conjunct; None where nothing is known. */
+  private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Part]] = {
+    val (ranges, rest) =
+      all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.min.isDefined)))
+    val compared = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq.map { rs =>
+      Some(interval(rs, columns(rs.head.column)))
+    }
+    // What is said of one column's values is tried as a whole, with what it says of nulls.
+    val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
+    val tried = texts.groupBy(textOf(_).get.exprId).values.toSeq.flatMap { cs =>
+      val numbers = cs.map(byNumbers(_, columns))
+      if (!numbers.contains(None)) numbers
+      else byValues(cs.reduce(And), columns).fold(cs.map(single(_, columns)))(v => Seq(Some(v)))
+    }
+    compared ++ tried ++ others.map(single(_, columns))
+  }
+
+  /** The one column of a predicate, if it is a text. */
+  private def textOf(e: Expression): Option[Attribute] = e.references.toSeq match {
+    case Seq(a) if a.dataType.isInstanceOf[StringType] => Some(a)
+    case _ => None
+  }
+
+  /** Where it holds as often as the files that were read say, or as if values were spread evenly. */
+  private def likely(s: Double): Part = Part(s, s)
+  private def exactly(s: Double): Part = Part(s, s, s)
+
+  /** Values of a list that row groups are asked for one by one. */
+  private val fewValues = 20
+
+  /** Impala's `PlanNode.computeCombinedSelectivity`: ascending, the i-th counts with its i-th root. */
+  def combine(selectivities: Seq[Double]): Double =
+    selectivities.sorted.zipWithIndex.map { case (s, i) => math.pow(s, 1.0 / (i + 1)) }.product
+
+  final private case class Comparison(column: Attribute, low: Option[Double], high: Option[Double])
+
+  private def comparison(e: Expression): Option[Comparison] = e match {
+    case GreaterThan(a: Attribute, Number(v)) => Some(Comparison(a, Some(v), None))
+    case GreaterThanOrEqual(a: Attribute, Number(v)) => Some(Comparison(a, Some(v), None))
+    case LessThan(a: Attribute, Number(v)) => Some(Comparison(a, None, Some(v)))
+    case LessThanOrEqual(a: Attribute, Number(v)) => Some(Comparison(a, None, Some(v)))
+    case GreaterThan(Number(v), a: Attribute) => Some(Comparison(a, None, Some(v)))
+    case GreaterThanOrEqual(Number(v), a: Attribute) => Some(Comparison(a, None, Some(v)))
+    case LessThan(Number(v), a: Attribute) => Some(Comparison(a, Some(v), None))
+    case LessThanOrEqual(Number(v), a: Attribute) => Some(Comparison(a, Some(v), None))
+    case _ => None
+  }
+
+  private def interval(parts: Seq[Comparison], column: ColumnStats): Part = {
+    val (min, max) = (column.min.get, column.max.get)
+    val low = (parts.flatMap(_.low) :+ min).max
+    val high = (parts.flatMap(_.high) :+ max).min
+    val s =
+      if (high < low) floor(column)
+      else if (max == min) 1.0
+      else math.max(floor(column), (high - low) / (max - min))
+    // Of the bounds that are asked for alone: what is known of the column may be of some of its files.
+    val within = column.within(
+      parts.flatMap(_.low).maxOption.getOrElse(Double.NegativeInfinity),
+      parts.flatMap(_.high).minOption.getOrElse(Double.PositiveInfinity)
+    )
+    Part(s, s, within)
+  }
+
+  private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
+
+  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] =
+    byNumbers(e, columns).orElse(byValues(e, columns)).orElse(nested(e, columns))
+
+  /** By ranges and numbers of values. */
+  private def byNumbers(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
+    def equal(a: Attribute, values: Seq[Any]): Option[Part] = for {
+      c <- columns.get(a).filter(_.tight)
+      one <- c.ndv.map(n => 1.0 / math.max(1.0, n))
+    } yield {
+      val s = math.min(1.0, one * values.size)
+      // A key that is surely unique is found once; of others a row group may have as many as it has rows.
+      val numbers = values.flatMap(Estimate.number)
+      val most =
+        if (c.proven) s
+        else if (numbers.isEmpty || numbers.size < values.size) 1.0
+        else if (numbers.size > fewValues) c.within(numbers.min, numbers.max)
+        else numbers.map(n => c.within(n, n)).sum
+      Part(s, s, math.min(1.0, most))
+    }
+    e match {
+      case IsNotNull(a: Attribute) => Some(likely(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
+      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => likely(math.max(n, 1e-6)))
+      case IsNotNull(_) | Literal(true, _) => Some(exactly(1.0))
+      case Literal(_, BooleanType) => Some(exactly(0.0))
+      // One value, be it one that a subquery finds.
+      case EqualTo(a: Attribute, v) if v.references.isEmpty => equal(a, Seq(literal(v)))
+      case EqualTo(v, a: Attribute) if v.references.isEmpty => equal(a, Seq(literal(v)))
+      case In(a: Attribute, list) => equal(a, list.map(literal))
+      case InSet(a: Attribute, set) => equal(a, set.toSeq)
+      case _ => None
+    }
+  }
+
+  /** The value of a literal; null of what is known only when it is computed, and is no number. */
+  private def literal(e: Expression): Any = e match {
+    case Literal(v, _) => v
+    case _ => null
+  }
+
+  /** By the values of the one column that it is about. */
+  private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = for {
+    a <- textOf(e)
+    c <- columns.get(a)
+    known <- c.values.get
+    part <- known.share(e, a, c.tableRows, c.nulls)
+  } yield part
+
+  private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
+    case Or(l, r) =>
+      for (x <- single(l, columns); y <- single(r, columns))
+        yield Part(
+          x.expected + y.expected - x.expected * y.expected,
+          math.min(1.0, x.bound + y.bound),
+          math.min(1.0, x.most + y.most)
+        )
+    case _: And => together(e, columns)
+    case Not(c) =>
+      // The least that the negated one may be is not known, unless it is all that is expected.
+      single(c, columns).map(p =>
+        Part(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
+      )
+    case _ => None
+  }
+
+  private object Number {
+    def unapply(e: Expression): Option[Double] = e match {
+      case Literal(v: Number, _: NumericType | DateType | TimestampType | TimestampNTZType) =>
+        Some(v.doubleValue)
+      case Literal(v: Decimal, _) => Some(v.toDouble)
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,138 @@
+package org.apache.spark.sql.springbok.stats.source
+
+import java.lang.ref.SoftReference
+import java.security.PrivilegedAction
+import java.util.concurrent.{Callable, ExecutionException}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.security.UserGroupInformation
+import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.stats.source.ParquetFooters.{RowGroup, Table}
+import org.apache.spark.util.ThreadUtils
+
+/**
+ * What the footers of a table's files say, whatever their format.
+ *
+ * A bounded sample of a table's files is opened, spread over the listing; the others are estimated from it by bytes.
+ * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
+ */
+private[springbok] object FooterSample {
+
+  /** Footers that are read at the same time: of a distant store each takes some round trips. */
+  private val threads = 16
+
+  /** A file's length in bytes, and what its footer says. */
+  final private case class Footer(bytes: Long, groups: Seq[RowGroup])
+  private val footers = new FileCache[TableFile, Footer](_.groups.map(heap).sum)
+
+  /** What a sample was taken of; a refreshed index is the same object with other files. */
+  final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)
+  private object Listing {
+    def of(files: TableFiles, limit: Int): Listing =
+      Listing(files.size, files.bytes, files.changed, limit)
+  }
+
+  /**
+   * A table as it was found. One that lacks footers is left at that for a while: all rules of a query, and each of its
+   * plannings, would spend the time again.
+   */
+  final private case class Sampled(listing: Listing, whole: Boolean, at: Long, table: SoftReference[Table]) {
+    def get(now: Listing): Option[Table] =
+      if (now == listing && (whole || System.nanoTime() - at < FileCache.againNs)) Option(table.get())
+      else None
+  }
+
+  /** Tables by their index, for as long as a query or a view holds it. */
+  private val tables = new ByIdentity[FileIndex, Sampled]
+
+  /**
+   * The table, with no row groups if nothing could be read; None if its files are not of the format.
+   *
+   * @param read
+   *   reads one file's footer
+   */
+  def of(relation: HadoopFsRelation, format: FileFormat => Boolean)(
+      read: (FileStatus, Configuration) => Seq[RowGroup]
+  ): Option[Table] = {
+    val conf = SQLConf.get
+    val files =
+      if (conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat))
+        TableFiles.of(relation.location)
+      else None
+    files.filter(_.size > 0).map { files =>
+      val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
+      tables.get(relation.location).flatMap(_.get(listing)).getOrElse {
+        val table = sample(files, relation, conf, read)
+        val whole = table.filesRead == math.min(files.size, listing.limit)
+        tables.put(
+          relation.location,
+          Sampled(listing, whole, System.nanoTime(), new SoftReference(table))
+        )
+        table
+      }
+    }
+  }
+
+  private def sample(
+      files: TableFiles,
+      relation: HadoopFsRelation,
+      conf: SQLConf,
+      read: (FileStatus, Configuration) => Seq[RowGroup]
+  ): Table = {
+    val limit = conf.getConf(SpringbokConf.FOOTERS_MAX_FILES)
+    val end = System.nanoTime() + conf.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
+    lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
+    val step = math.max(1.0, files.size.toDouble / limit)
+    val chosen = Iterator.iterate(0.0)(_ + step).map(_.toInt).takeWhile(_ < files.size).map(files(_)).toSeq
+    def open(file: TableFile) = footers(file, end) {
+      val status = file.status(hadoop)
+      Footer(status.getLen, read(status, hadoop).map(shared))
+    }
+    val unread = chosen.filter(footers.recall(_).isEmpty)
+    val opened =
+      (if (unread.size > 1 && remote(unread.head)) inParallel(chosen, math.min(threads, unread.size))(open)
+       else chosen.map(open)).flatten
+    val known = opened.flatten
+    val bytes = known.map(_.bytes).sum.toDouble
+    val groups = known.flatMap(_.groups)
+    val scale = if (known.size == files.size || bytes == 0) 1.0 else files.bytes / bytes
+    val rows = groups.map(_.rows).sum * scale
+    Table(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
+  }
+
+  /** Each in a thread of its own, as many at once, as the caller's user. */
+  private def inParallel[A, B](all: Seq[A], threads: Int)(f: A => B): Seq[B] = {
+    val user = UserGroupInformation.getCurrentUser
+    val pool = ThreadUtils.newDaemonFixedThreadPool(threads, "springbok-footers")
+    try
+      pool
+        .invokeAll(all.map(a => (() => user.doAs((() => f(a)): PrivilegedAction[B])): Callable[B]).asJava)
+        .asScala
+        .map(_.get())
+        .toSeq
+    catch { case e: ExecutionException => throw e.getCause }
+    finally pool.shutdownNow(): Unit
+  }
+
+  private def remote(file: TableFile): Boolean = Option(file.path.toUri.getScheme).exists(_ != "file")
+
+  /** All row groups of all files have the same columns: their names are kept once. */
+  private def shared(g: RowGroup): RowGroup = {
+    def names[V](of: Map[String, V]) = of.map { case (name, value) => name.intern() -> value }
+    g.copy(
+      ranges = names(g.ranges),
+      sizes = names(g.sizes),
+      nulls = names(g.nulls),
+      precisions = names(g.precisions)
+    )
+  }
+
+  /** Bytes of the heap, roughly. */
+  private def heap(g: RowGroup): Long =
+    (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size) * 64L + 200
+}

@@ -1,0 +1,53 @@
+package org.apache.spark.sql.springbok.stats.source
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.orc._
+import org.apache.orc.{OrcFile => OrcFiles}
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
+import org.apache.spark.sql.springbok.stats.source.ParquetFooters.{Range, RowGroup, Table}
+
+/** Row counts and column ranges from ORC footers; each stripe counts as one row group. */
+private[springbok] object OrcFooters {
+  def sample(relation: HadoopFsRelation): Option[Table] =
+    FooterSample.of(relation, _.isInstanceOf[OrcFileFormat]) { (file, hadoop) =>
+      val reader = OrcFiles.createReader(file.getPath, OrcFiles.readerOptions(hadoop))
+      try stripes(reader)
+      finally reader.close()
+    }
+
+  private def stripes(reader: Reader): Seq[RowGroup] = {
+    val (rows, stats) = (reader.getStripes.asScala.map(_.getNumberOfRows), reader.getStripeStatistics.asScala)
+    val schema = reader.getSchema
+    // A file may have been written without statistics of its stripes.
+    if (rows.size == stats.size)
+      rows.zip(stats).map { case (n, s) => rowGroup(schema, n, s.getColumnStatistics) }.toSeq
+    else Seq(rowGroup(schema, reader.getNumberOfRows, reader.getStatistics))
+  }
+
+  private def rowGroup(schema: TypeDescription, rows: Long, stats: Array[ColumnStatistics]): RowGroup = {
+    val columns = for {
+      (name, t) <- schema.getFieldNames.asScala.zip(schema.getChildren.asScala).toSeq
+      if t.getId < stats.length
+    } yield (name, t, stats(t.getId))
+    RowGroup(
+      rows,
+      columns.flatMap { case (name, t, s) => range(t, s).map(name -> _) }.toMap,
+      columns.collect { case (name, _, s: StringColumnStatistics) if s.getSum > 0 => name -> s.getSum }.toMap,
+      columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap
+    )
+  }
+
+  private def range(t: TypeDescription, s: ColumnStatistics): Option[Range] = s match {
+    case i: IntegerColumnStatistics if i.getNumberOfValues > 0 =>
+      Some(Range(i.getMinimum.toDouble, i.getMaximum.toDouble))
+    case d: DoubleColumnStatistics if d.getNumberOfValues > 0 => Some(Range(d.getMinimum, d.getMaximum))
+    case d: DateColumnStatistics if d.getNumberOfValues > 0 =>
+      Some(Range(d.getMinimumDayOfEpoch.toDouble, d.getMaximumDayOfEpoch.toDouble))
+    case d: DecimalColumnStatistics
+        if d.getNumberOfValues > 0 && t.getCategory == TypeDescription.Category.DECIMAL =>
+      Some(Range(d.getMinimum.doubleValue, d.getMaximum.doubleValue))
+    case _ => None
+  }
+}

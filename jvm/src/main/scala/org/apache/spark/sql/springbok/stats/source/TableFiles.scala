@@ -1,0 +1,86 @@
+package org.apache.spark.sql.springbok.stats.source
+
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileIndex, PartitioningAwareFileIndex}
+import org.apache.spark.sql.springbok.catalyst.Interrupted
+
+/**
+ * A file of a table.
+ *
+ * @param bytes
+ *   its length, None where the table's index names files only
+ */
+final private[springbok] case class TableFile(path: Path, bytes: Option[Long], changed: Long) {
+  def status(hadoop: Configuration): FileStatus = bytes match {
+    case Some(n) => new FileStatus(n, false, 1, n, changed, path)
+    case None => path.getFileSystem(hadoop).getFileStatus(path)
+  }
+}
+
+/**
+ * The files of a table, made when they are asked for: there may be many.
+ *
+ * @param bytes
+ *   of all of them
+ * @param changed
+ *   sum of their times of modification
+ * @param listed
+ *   whether they were found by listing folders: the names of files in a log may lead to columns of other names
+ */
+final private[springbok] class TableFiles(
+    val size: Int,
+    val bytes: Long,
+    val changed: Long,
+    val listed: Boolean,
+    file: Int => TableFile
+) {
+  def apply(i: Int): TableFile = file(i)
+}
+
+private[springbok] object TableFiles extends Logging {
+  def of(index: FileIndex): Option[TableFiles] = PartitionListing
+    .of(index)
+    .map { p =>
+      val found = p.allFiles().filter(_.getLen > 0).toIndexedSeq
+      val (bytes, changed) = (found.iterator.map(_.getLen).sum, found.iterator.map(_.getModificationTime).sum)
+      new TableFiles(
+        found.size,
+        bytes,
+        changed,
+        listed = true,
+        i => TableFile(found(i).getPath, Some(found(i).getLen), found(i).getModificationTime)
+      )
+    }
+    .orElse(named(index))
+
+  private val seen = new ByIdentity[FileIndex, Option[TableFiles]]
+
+  /** The files that an index of a table format, such as Delta's, names for this query. */
+  private[springbok] def named(index: FileIndex): Option[TableFiles] = index match {
+    // Whether these are listed is decided elsewhere.
+    case _: CatalogFileIndex | _: PartitioningAwareFileIndex => None
+    case _ =>
+      seen.get(index).getOrElse {
+        val found = names(index)
+        seen.put(index, found)
+        found
+      }
+  }
+
+  /** As `DataFrame.inputFiles` reads them. */
+  private def names(index: FileIndex): Option[TableFiles] =
+    try {
+      val names = index.inputFiles
+      val file = (i: Int) => TableFile(new Path(names(i)), None, 0)
+      Some(new TableFiles(names.length, index.sizeInBytes, 0, listed = false, file))
+    } catch {
+      case e @ Interrupted() => throw e
+      case NonFatal(e) =>
+        logDebug(s"${index.getClass.getName} names no files: no statistics of its table.", e)
+        None
+    }
+}

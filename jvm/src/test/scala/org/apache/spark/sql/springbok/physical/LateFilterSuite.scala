@@ -1,0 +1,175 @@
+package org.apache.spark.sql.springbok.physical
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+
+/** Filters that arrive while their scan runs. */
+class LateFilterSuite extends SpringbokTest {
+  private val never = SpringbokConf.FILTER_WAIT.key -> "NEVER"
+
+  /** Each task of the scan waits for the filter, as long as it takes. */
+  private val patient = Seq(never, SpringbokConf.FILTER_WAIT_TIME.key -> "60000")
+  private val rows = 40000L
+
+  override protected def sessionConf: Map[String, String] =
+    super.sessionConf + ("spark.sql.autoBroadcastJoinThreshold" -> "-1")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    val name = "CASE WHEN id % 3 > 0 THEN concat('k', id % 1000) END"
+    val path = folder.resolve("fact").toString
+    spark
+      .range(0, rows, 1, 8)
+      .selectExpr("id AS v", "id % 1000 AS k", s"$name AS name", "CAST(id % 1000 AS DOUBLE) AS d")
+      .write
+      .parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("fact")
+    table(
+      "mid",
+      "SELECT id AS k, concat('k', id) AS name, CAST(id AS DOUBLE) AS d, id % 50 AS g FROM range(1000)"
+    )
+    spark.udf.register("hold", (side: String, value: Long) => LateFilterSuite.hold(side, value)): Unit
+  }
+
+  private def in(df: DataFrame) = applied(df).map(_.child.metrics("numOutputRows").value).sum
+  private def out(df: DataFrame) = applied(df).map(_.metrics("numOutputRows").value).sum
+
+  private def late(sql: String): DataFrame = {
+    val df = same(sql)
+    val kinds = used(df).map(_.kinds)
+    assert(kinds.nonEmpty && kinds.forall(_ == Seq("late", "bloom")), record(df).filters.map(_.outcome.text))
+    df
+  }
+
+  for (
+    strategy <- Seq("MERGE", "SHUFFLE_HASH");
+    (what, join) <- Seq(
+      "an inner join, probe side first" -> "fact f JOIN mid m ON f.k = m.k WHERE g = 7",
+      "an inner join, build side first" -> "mid m JOIN fact f ON f.k = m.k WHERE g = 7",
+      "a semi join" -> "fact f LEFT SEMI JOIN (SELECT * FROM mid WHERE g = 7) m ON f.k = m.k",
+      "an outer join" -> "fact f RIGHT JOIN (SELECT * FROM mid WHERE g = 7) m ON f.k = m.k",
+      "strings and nulls" -> "fact f JOIN mid m ON f.name = m.name WHERE g = 7",
+      "doubles" -> "fact f JOIN mid m ON f.d = m.d WHERE g = 7"
+    )
+  )
+    test(s"$strategy: $what") {
+      conf(patient: _*) {
+        val df = late(s"SELECT /*+ $strategy(f, m) */ count(*), sum(f.v) FROM $join")
+        assert(in(df) >= rows / 2 && out(df) <= rows / 50, s"${in(df)}, ${out(df)}")
+      }
+    }
+
+  test("row by row, without generated code") {
+    conf(patient :+ ("spark.sql.codegen.wholeStage" -> "false"): _*)(assert(out(late(plain)) == rows / 50))
+  }
+
+  test("a build side without keys") {
+    val join = "fact f RIGHT JOIN (SELECT nullif(k, k) AS k FROM mid WHERE g = 7) m ON f.k = m.k"
+    // Adaptive execution leaves out a side that came out empty.
+    conf(patient: _*)(late(s"SELECT /*+ MERGE(f, m) */ count(*), sum(f.v) FROM $join"): Unit)
+  }
+
+  private val plain =
+    "SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM fact f JOIN mid m ON f.k = m.k WHERE g = 7"
+
+  test("the build side's exchange has other partitions than it was placed with: the filter never came") {
+    conf(patient :+ ("spark.sql.shuffle.partitions" -> "110"): _*) {
+      val df = late(plain)
+      val partitions = collect(executed(df)) { case e: ShuffleExchangeExec =>
+        e.outputPartitioning.numPartitions
+      }
+      assert(partitions.filter(_ > 1).toSet == Set(201) && out(df) == rows / 50)
+    }
+  }
+
+  private def held(hold: String, sql: String): DataFrame = conf(never) {
+    LateFilterSuite.holding = hold
+    val df = spark.sql(sql)
+    val answer = sorted(df.collect())
+    LateFilterSuite.holding = ""
+    assert(answer == off(sorted(spark.sql(sql).collect())))
+    assert(used(df).map(_.kinds) == Seq(Seq("late", "bloom")), record(df).filters.map(_.outcome.text))
+    df
+  }
+
+  test("tasks that began before it arrived do not test their rows, those that began after it do") {
+    val df = held("build", plain + " AND hold('build', m.k)")
+    assert(out(df) >= rows / 8 && in(df) == rows, s"${out(df)} of ${in(df)}")
+  }
+
+  test("a build side of several stages, planned anew while the scan runs") {
+    val probe = "(SELECT * FROM fact WHERE hold('probe', v)) f"
+    val build = "(SELECT g, max(k) AS k FROM mid WHERE g < 20 GROUP BY g) m"
+    held("probe", s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM $probe JOIN $build ON f.k = m.k"): Unit
+  }
+
+  test("what a partition's first attempt was told is told to all of them") {
+    val late = new LateFilter(-1, 0)
+    assert(late.answer(0, last = false) == LateFilter.Open && late.answer(0, last = true) == LateFilter.Never)
+    val there = LateFilter.Arrived(null)
+    late.settle(there)
+    assert(
+      late.answer(0, last = false) == LateFilter.Never && late.answer(0, last = true) == LateFilter.Never
+    )
+    assert(late.answer(1, last = false) == there && late.answer(1, last = true) == there)
+    late.settle(LateFilter.Never)
+    assert(late.answer(1, last = true) == there && late.answer(2, last = true) == LateFilter.Never)
+  }
+
+  test("a second execution of a query gets a filter of its own") {
+    val df = spark.sql("SELECT /*+ MERGE(m) */ f.v FROM fact f JOIN mid m ON f.k = m.k WHERE g = 7")
+    conf(never) {
+      assert(df.count() == rows / 50 && df.count() == rows / 50)
+      assert(df.collect().length == rows / 50 && df.collect().length == rows / 50)
+    }
+  }
+
+  test("scans whose rows are grouped, or dealt out in turn, get none") {
+    conf(never) {
+      for (
+        from <- Seq(
+          "(SELECT /*+ REPARTITION(3) */ * FROM fact)",
+          "(SELECT k, sum(v) AS s, count(DISTINCT v) AS n FROM fact GROUP BY k)"
+        )
+      ) {
+        val df = same(
+          s"SELECT /*+ BROADCAST(m) */ count(*), sum(f.k) FROM $from f JOIN mid m ON f.k = m.k WHERE g = 7"
+        )
+        assert(
+          used(df).isEmpty && declined(df).contains("NO_WAITING"),
+          record(df).filters.map(_.outcome.text)
+        )
+      }
+    }
+  }
+
+  test("a scan waits for a build side that keeps the cluster busy, not for one that leaves it idle") {
+    val sql =
+      "SELECT /*+ MERGE(m) */ count(*) FROM fact f JOIN (SELECT k, max(v % 50) AS g FROM fact GROUP BY k) m " +
+        "ON f.v = m.g"
+    val df = same(sql)
+    assert(used(df).nonEmpty && used(df).forall(!_.late))
+    conf(SpringbokConf.CLUSTER_EXECUTORS.key -> "100", SpringbokConf.CLUSTER_CORES.key -> "8") {
+      val df = same(sql)
+      assert(record(df).filters.map(_.late) == Seq(true), record(df).filters.map(_.outcome.text))
+    }
+  }
+}
+
+object LateFilterSuite {
+  @volatile var holding = ""
+
+  /**
+   * True; it holds the build side until a task of the scan has asked for the filter, or the scan's last task until the
+   * filter is decided.
+   */
+  def hold(side: String, value: Long): Boolean = {
+    val end = System.nanoTime + 30L * 1000 * 1000 * 1000
+    def latest = LateFilters.inUse.maxBy(_.id)
+    def waits = if (side == "build") value == 7 && !latest.answered else value == 39000 && !latest.settled
+    while (side == holding && waits && System.nanoTime < end) Thread.sleep(5)
+    true
+  }
+}

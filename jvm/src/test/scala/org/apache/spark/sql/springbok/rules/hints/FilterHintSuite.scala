@@ -1,0 +1,70 @@
+package org.apache.spark.sql.springbok.rules.hints
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+
+/** What a query itself says of runtime filters. */
+class FilterHintSuite extends SpringbokTest {
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("fact", "SELECT id, id % 3000 AS mid_id, id % 7 AS v FROM range(60000)")
+    table("mid", "SELECT id AS mid_id, id % 50 AS dim_id FROM range(3000)")
+    table("dim", "SELECT id AS dim_id, id % 10 AS g FROM range(50)")
+  }
+
+  private def targets(df: DataFrame) = used(df).flatMap(_.targetTable).toSet
+  private val from =
+    "FROM fact f JOIN mid m ON f.mid_id = m.mid_id JOIN dim d ON m.dim_id = d.dim_id WHERE d.g = 3"
+
+  test("NO_RUNTIME_FILTER keeps the filters of all joins above away from a relation") {
+    conf(shuffled: _*) {
+      assert(targets(same(s"SELECT count(*), sum(v) $from")) == Set("fact", "mid"))
+      for (hint <- Seq("NO_RUNTIME_FILTER(f)", "no_runtime_filter('f')", "NO_RUNTIME_FILTER(f), MERGE(m)")) {
+        val df = same(s"SELECT /*+ $hint */ count(*), sum(v) $from")
+        assert(targets(df) == Set("mid") && declined(df).contains("FILTER_HINT"), hint)
+      }
+      assert(targets(same(s"SELECT /*+ NO_RUNTIME_FILTER(f, m) */ count(*), sum(v) $from")).isEmpty)
+      // A relation of another scope is another one, and one that is not there is no error.
+      val inner = s"SELECT count(*) FROM (SELECT f.id $from) x JOIN dim ON x.id = dim.dim_id"
+      assert(
+        targets(same(inner.replaceFirst("SELECT", "SELECT /*+ NO_RUNTIME_FILTER(f, nowhere) */")))
+          .contains("fact")
+      )
+    }
+  }
+
+  test("RUNTIME_FILTER asks for a filter that the costs refuse, in the direction that it needs") {
+    conf(shuffled: _*) {
+      val all = "FROM fact f JOIN mid m ON f.mid_id = m.mid_id"
+      assert(targets(same(s"SELECT count(*) $all")).isEmpty)
+      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(f) */ count(*) $all")) == Set("fact"))
+      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(m) */ count(*) $all")) == Set("mid"))
+    }
+    conf((SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "1000000") +: shuffled: _*) {
+      assert(targets(same(s"SELECT count(*) $from")).isEmpty)
+      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(f) */ count(*) $from")).contains("fact"))
+    }
+  }
+
+  test("DataFrames give the same hints") {
+    conf(shuffled: _*) {
+      def joined(hint: String) = {
+        val fact = if (hint.isEmpty) spark.table("fact") else spark.table("fact").hint(hint)
+        val df = fact.join(spark.table("mid").where("dim_id = 3"), "mid_id").groupBy("v").count()
+        val rows = sorted(df.collect())
+        assert(rows == off(sorted(df.select("*").collect())))
+        df
+      }
+      assert(targets(joined("")) == Set("fact") && targets(joined("no_runtime_filter")).isEmpty)
+      assert(targets(joined("runtime_filter")) == Set("fact"))
+    }
+  }
+
+  test("a hint of a strategy beside one of filters is followed") {
+    for (hints <- Seq("NO_RUNTIME_FILTER(m), MERGE(m)", "MERGE(m), NO_RUNTIME_FILTER(m)")) {
+      val df = same(s"SELECT /*+ $hints */ count(*) FROM fact f JOIN mid m ON f.mid_id = m.mid_id")
+      assert(record(df).joins.head.latest.get.choice.reason.code == "USER_HINT", hints)
+    }
+  }
+}

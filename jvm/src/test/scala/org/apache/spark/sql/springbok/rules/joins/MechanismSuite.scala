@@ -1,0 +1,190 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.record.JoinDecision
+
+/** Each join type, hint and state of statistics: what it becomes, or why it is declined. */
+class MechanismSuite extends SpringbokTest {
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table(
+      "big",
+      "SELECT id AS k, id % 1000 AS g, concat('text to fill the row ', id) AS t FROM range(100000)"
+    )
+    table("small", "SELECT if(id % 97 = 5, NULL, id) AS k, id % 10 AS g FROM range(1000)")
+    table("medium", "SELECT id * 2 AS k, id % 10 AS g FROM range(3000)")
+    // One key in nine of ten rows, and a range of a few more numbers than rows, as a key has.
+    table(
+      "skewed",
+      "SELECT CASE WHEN id = 2999 THEN 3010 WHEN id % 10 = 0 THEN id ELSE 0 END AS k, id FROM range(3000)"
+    )
+  }
+
+  private def decision(df: DataFrame): JoinDecision = record(df).joins.last.latest.get
+
+  private def noted(df: DataFrame): Seq[String] = decision(df).notes.map(_.code)
+
+  /** Spark's own threshold is out of the way: what is broadcast is Springbok's choice. */
+  private val off: (String, String) = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+
+  test("joins without equality: the smaller side is held, within the limits") {
+    conf(off) {
+      def built(sql: String) = joins(same(sql)).collect { case n: BroadcastNestedLoopJoinExec => n.buildSide }
+      assert(built("SELECT count(*) FROM medium m JOIN small s ON m.g < s.g") == Seq(BuildRight))
+      assert(built("SELECT count(*) FROM small s JOIN medium m ON m.g < s.g") == Seq(BuildLeft))
+      for (
+        (kind, side) <- Seq(
+          "LEFT" -> BuildRight,
+          "RIGHT" -> BuildLeft,
+          "FULL" -> BuildRight,
+          "LEFT SEMI" -> BuildRight,
+          "LEFT ANTI" -> BuildRight
+        )
+      )
+        assert(
+          built(s"SELECT count(*) FROM medium m $kind JOIN small s ON m.k < s.k AND s.g > 7") == Seq(side),
+          kind
+        )
+      conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1k") {
+        val inner = same("SELECT count(*) FROM medium m JOIN small s ON m.g < s.g")
+        assert(joins(inner).head.isInstanceOf[CartesianProductExec])
+        assert(decision(inner).choice.chosen.name == "cartesian")
+        val outer = same("SELECT count(*) FROM medium m LEFT JOIN small s ON m.g < s.g")
+        assert(decision(outer).choice.reason.code == "ALL_RULED_OUT")
+      }
+      conf(SpringbokConf.FOOTERS_ENABLED.key -> "false") {
+        val df = same("SELECT count(*) FROM medium m JOIN small s ON m.g < s.g")
+        assert(decision(df).choice.reason.code == "STATS_UNKNOWN")
+      }
+    }
+  }
+
+  test("a dimension that several branches read by the same key is broadcast for all of them") {
+    conf(off) {
+      val branch = (t: String, g: Int) => s"SELECT count(*) FROM $t b JOIN small s ON b.k = s.k AND s.g = $g"
+      val df = same(s"${branch("big", 3)} UNION ALL ${branch("medium", 3)} UNION ALL ${branch("skewed", 4)}")
+      val shared = record(df).joins.map(_.latest.get.notes.filter(_.code == "BROADCAST_SHARED").map(_.text))
+      assert(shared.count(_.exists(_.contains("2 joins"))) == 2 && shared.count(_.isEmpty) == 1, shared)
+    }
+  }
+
+  test("NOT IN is a hash lookup whatever the size of its right side, nulls or not") {
+    def query(outer: String, inner: String) =
+      s"SELECT count(*), sum(g) FROM $outer WHERE k NOT IN (SELECT k FROM $inner)"
+    for (
+      (l, r) <- Seq(
+        "medium" -> "small",
+        "small" -> "medium",
+        "small" -> "(SELECT k FROM medium WHERE g > 20)",
+        "small" -> "(SELECT k FROM small WHERE k IS NOT NULL AND k < 500)"
+      )
+    )
+      conf(off) {
+        val df = same(query(l, r))
+        assert(record(df).joins.head.planned.get.choice.reason.code == "NULL_AWARE_ANTI_JOIN")
+        // An empty right side, or one with a null in it, may end the join before it runs.
+        assert(
+          joins(df).forall { case j: BroadcastHashJoinExec => j.isNullAwareAntiJoin; case _ => false },
+          r
+        )
+      }
+    conf(off, "spark.sql.optimizeNullAwareAntiJoin" -> "false") {
+      assert(joins(same(query("medium", "small"))).head.isInstanceOf[BroadcastNestedLoopJoinExec])
+    }
+    conf(off, SpringbokConf.JOIN_ENABLED.key -> "false") {
+      assert(joins(same(query("medium", "small"))).head.isInstanceOf[BroadcastNestedLoopJoinExec])
+    }
+  }
+
+  /** Type of join, hints, what the join becomes, and the notes. */
+  private val hints = Seq(
+    ("JOIN", "BROADCAST(s)", "broadcast hash", Nil),
+    ("JOIN", "BROADCAST(b)", "broadcast hash", Nil),
+    ("JOIN", "MERGE(s)", "sort-merge", Nil),
+    ("JOIN", "SHUFFLE_HASH(s)", "shuffled hash", Nil),
+    ("JOIN", "SHUFFLE_REPLICATE_NL(s)", "cartesian", Nil),
+    ("JOIN", "BROADCAST(s), MERGE(b)", "broadcast hash", Seq("HINT_CONFLICT")),
+    ("JOIN", "SHUFFLE_HASH(s), MERGE(b)", "sort-merge", Seq("HINT_CONFLICT")),
+    ("LEFT JOIN", "BROADCAST(b)", "broadcast hash", Seq("HINT_NOT_APPLICABLE")),
+    ("LEFT JOIN", "BROADCAST(b), MERGE(s)", "sort-merge", Seq("HINT_NOT_APPLICABLE")),
+    ("RIGHT JOIN", "BROADCAST(s)", "shuffled hash", Seq("HINT_NOT_APPLICABLE")),
+    ("FULL JOIN", "BROADCAST(s)", "sort-merge", Seq("HINT_NOT_APPLICABLE")),
+    ("FULL JOIN", "SHUFFLE_HASH(s)", "shuffled hash", Nil),
+    ("LEFT JOIN", "SHUFFLE_REPLICATE_NL(s)", "broadcast hash", Seq("HINT_NOT_APPLICABLE"))
+  )
+
+  for ((kind, hint, becomes, notes) <- hints)
+    test(s"$kind with $hint becomes $becomes${notes.mkString(", with ", "", "")}") {
+      // All pairs of rows are made of it.
+      val big = if (becomes == "cartesian") "(SELECT * FROM big WHERE g = 5)" else "big"
+      val df = same(
+        s"SELECT /*+ ${hint.replace("), ", ") ")} */ count(*), max(b.t) FROM $big b $kind small s ON b.k = s.k"
+      )
+      val name = joins(df).head match {
+        case _: BroadcastHashJoinExec => "broadcast hash"
+        case _: ShuffledHashJoinExec => "shuffled hash"
+        case _: SortMergeJoinExec => "sort-merge"
+        case _: CartesianProductExec => "cartesian"
+        case other => other.nodeName
+      }
+      assert(noted(df) == notes && (decision(df).choice.reason.code == "USER_HINT") == honoured(hint, notes))
+      assert(name == becomes || !honoured(hint, notes), executed(df))
+    }
+
+  private def honoured(hint: String, notes: Seq[String]): Boolean =
+    notes.isEmpty || hint.contains(",")
+
+  test("hints without equality: only a broadcast or a cartesian product can be followed") {
+    def df(hint: String, kind: String = "JOIN") =
+      same(s"SELECT /*+ $hint(s) */ count(*) FROM medium m $kind small s ON m.g < s.g")
+    assert(noted(df("MERGE")) == Seq("HINT_NOT_APPLICABLE"))
+    assert(noted(df("SHUFFLE_HASH")) == Seq("HINT_NOT_APPLICABLE"))
+    assert(joins(df("SHUFFLE_REPLICATE_NL")).head.isInstanceOf[CartesianProductExec])
+    assert(noted(df("SHUFFLE_REPLICATE_NL", "LEFT JOIN")) == Seq("HINT_NOT_APPLICABLE"))
+    assert(decision(df("BROADCAST")).choice.reason.code == "USER_HINT")
+  }
+
+  test("a broadcast planned on a wrong estimate becomes a shuffle when its side turns out too big") {
+    val build = "SELECT a.id AS k, b.id % 100 AS g, count(*) AS n FROM skewed a JOIN skewed b ON a.k = b.k " +
+      "GROUP BY a.id, b.id % 100"
+    val sql = s"SELECT count(*), sum(n), max(t) FROM big x JOIN ($build) y ON x.k = y.k"
+    conf(off, SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
+      val df = same(sql)
+      val outer = record(df).joins.last
+      assert(outer.planned.get.choice.chosen.name == "broadcast hash")
+      assert(outer.latest.get.choice.chosen.name != "broadcast hash")
+      assert(joins(df).head.isInstanceOf[ShuffledJoin], executed(df))
+      // Spark's own evaluator counts shuffles alone and keeps the broadcast.
+      val evaluator = "spark.sql.adaptive.customCostEvaluatorClass"
+      conf(evaluator -> "org.apache.spark.sql.springbok.join.OnlyShuffles") {
+        assert(joins(same(sql)).head.isInstanceOf[BroadcastHashJoinExec])
+      }
+    }
+  }
+
+  test("a broadcast of a join whose keys only look unique is not made") {
+    // As many keys as rows by their range, and nearly all rows have one of them.
+    val build = "SELECT a.id AS k, b.id AS g FROM skewed a JOIN skewed b ON a.k = b.k WHERE a.id < 1000"
+    val sql = s"SELECT count(*), sum(y.g), max(t) FROM big x JOIN ($build) y ON x.k = y.k"
+    conf(off, SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
+      val df = same(sql)
+      val outer = record(df).joins.last
+      assert(outer.planned.get.choice.chosen == Strategy.Broadcast(BuildRight))
+      assert(outer.latest.get.choice.chosen != outer.planned.get.choice.chosen)
+      assert(joins(df).collectFirst { case b: BroadcastHashJoinExec => b.buildSide }.contains(BuildLeft))
+    }
+  }
+}
+
+/** Spark's default. */
+class OnlyShuffles extends org.apache.spark.sql.execution.adaptive.CostEvaluator {
+  override def evaluateCost(
+      plan: org.apache.spark.sql.execution.SparkPlan
+  ): org.apache.spark.sql.execution.adaptive.Cost =
+    org.apache.spark.sql.execution.adaptive.SimpleCostEvaluator(false).evaluateCost(plan)
+}

@@ -1,0 +1,157 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.JoinDecision
+
+/** Build sides that are larger than they look, or come later: what only seems to fit is not held in memory. */
+class MisjudgedSizeSuite extends SpringbokTest {
+  private val smallHeap = SpringbokConf.CLUSTER_EXECUTOR_MEMORY.key -> "40m"
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("facts", "SELECT id % 50000 AS k, id % 97 AS v FROM range(400000)")
+    // One row of 1970 makes the last month look like nothing; it is all but one row.
+    val events =
+      "SELECT id AS k, if(id = 7, DATE'1970-01-01', date_sub(DATE'2026-06-30', cast(id % 30 AS INT))) AS day, " +
+        "id % 3 AS s, concat('some text to make the row wide ', id) AS t FROM range(200000)"
+    table("events", events)
+    table("sorted", s"$events SORT BY day", groupRows = Some(2000))
+    table("few", "SELECT id AS k, id % 5 AS g FROM range(200)")
+    table("vectors", "SELECT id AS k, sequence(id, id + 500) AS a FROM range(2000)")
+    // All but some rows are of one key, and compress to nothing.
+    table(
+      "skewed",
+      "SELECT if(id % 20 > 0, 3, id) AS k, repeat('all of it the same ', 40) AS t FROM range(40000)"
+    )
+  }
+
+  private def planned(sql: String): JoinDecision = record(same(sql)).joins.head.planned.get
+  private def decision(sql: String): JoinDecision = record(same(sql)).joins.head.latest.get
+
+  /** What strategies are ruled out for before anything has run. */
+  private def ruledOut(sql: String): Set[String] = codes(planned(sql))
+
+  private def codes(d: JoinDecision): Set[String] =
+    d.choice.alternatives.flatMap(_.ruledOut).map(_.code).toSet
+
+  test("a date of 1970 does not have a whole table broadcast as if it were a month's part of it") {
+    def sql(t: String) =
+      s"SELECT count(*), max(e.t) FROM facts f JOIN $t e ON f.k = e.k WHERE e.day >= DATE'2026-06-01'"
+    conf(smallHeap)(assert(ruledOut(sql("events"))("BUILD_SIDE_MAY_BE_TOO_BIG")))
+    // Where row groups say how many rows there are at most, that counts.
+    conf(smallHeap) {
+      val few = sql("sorted").replace(">= DATE'2026-06-01'", "< DATE'2026-06-02'")
+      assert(!ruledOut(few)("BUILD_SIDE_MAY_BE_TOO_BIG"))
+    }
+    // Nor where there is room for all of it.
+    assert(joins(same(sql("events"))).head.isInstanceOf[BroadcastHashJoinExec])
+  }
+
+  test("one of three values may be nearly all of them") {
+    conf(smallHeap) {
+      assert(
+        ruledOut("SELECT count(*), max(e.t) FROM facts f JOIN events e ON f.k = e.k WHERE e.s = 1")(
+          "BUILD_SIDE_TOO_BIG"
+        )
+      )
+      // Of a key that is surely unique there is one row.
+      val one = "SELECT count(*), max(e.t) FROM facts f JOIN events e ON f.k = e.k WHERE e.k = 1"
+      assert(!ruledOut(one)("BUILD_SIDE_MAY_BE_TOO_BIG"))
+    }
+  }
+
+  test(
+    "analyzed rows of a table whose files are not listed are no bound: only the catalog's own bytes confirm them"
+  ) {
+    def rulesOut(name: String): Boolean = {
+      spark.sql(
+        s"CREATE TABLE $name USING csv PARTITIONED BY (p) AS SELECT id AS k, id % 2 AS g, id % 3 AS p FROM range(300)"
+      ): Unit
+      spark.sql(s"ANALYZE TABLE $name COMPUTE STATISTICS"): Unit
+      ruledOut(s"SELECT count(*), max(f.v) FROM facts f JOIN $name a ON f.k = a.k")(
+        "BUILD_SIDE_MAY_BE_TOO_BIG"
+      )
+    }
+    conf(SpringbokConf.FOOTERS_MAX_PARTITIONS.key -> "2")(assert(rulesOut("unlisted")))
+    assert(!rulesOut("listed"))
+    for (name <- Seq("unlisted", "listed")) spark.sql(s"DROP TABLE $name"): Unit
+  }
+
+  test("arrays are as wide as their elements") {
+    val sql = "SELECT count(*), max(size(v.a)) FROM facts f JOIN vectors v ON f.k = v.k"
+    val side = decision("SELECT f.k, v.a FROM facts f JOIN vectors v ON f.k = v.k").input.get.right
+    assert(side.rowBytes > 500 * 8 && side.rowBytes < 500 * 20)
+    same(sql): Unit
+  }
+
+  test("a cached table is as wide as its buffers say") {
+    spark.sql(
+      "CACHE TABLE wide AS SELECT id AS k, repeat(sha2(cast(id AS STRING), 256), 50) AS t FROM range(500)"
+    ): Unit
+    val side = decision("SELECT f.v, w.t FROM facts f JOIN wide w ON f.k = w.k").input.get.right
+    assert(side.rowBytes > 1000)
+    spark.sql("UNCACHE TABLE wide"): Unit
+  }
+
+  test("a hash table is not taken for smaller than the rows that were counted, as well as they compress") {
+    val sql = "SELECT count(*), max(s.t), max(f.v) FROM facts f JOIN skewed s ON f.k = s.k"
+    conf(
+      SpringbokConf.CLUSTER_EXECUTOR_MEMORY.key -> "400m",
+      SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> "0.1",
+      SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0",
+      SpringbokConf.FILTER_MODE.key -> "OFF",
+      noSparkBroadcast
+    ) {
+      val d = decision(sql)
+      assert(d.input.get.right.largestPartition.exists(_ > 20e6))
+      assert(codes(d)("HASH_TABLE_TOO_BIG"))
+    }
+  }
+
+  test("a join that is coalesced into few tasks stays as Spark plans it, unless a shuffle is in between") {
+    def reason(sql: String, tasks: Int): Reason = {
+      val df = spark.sql(sql).coalesce(tasks)
+      df.collect(): Unit
+      record(df).joins.head.latest.get.choice.reason
+    }
+    val join = "SELECT f.v, e.s FROM facts f JOIN few e ON f.k = e.k"
+    assert(reason(join.replace("e.s", "e.g"), 1) == Reason.fewTasks)
+    assert(reason(join.replace("e.s", "e.g"), 2) != Reason.fewTasks)
+    assert(
+      reason("SELECT e.g, count(*) FROM facts f JOIN few e ON f.k = e.k GROUP BY e.g", 1) != Reason.fewTasks
+    )
+  }
+
+  test("without adaptive execution nothing is broadcast that may take longer than Spark waits for it") {
+    val sql =
+      "SELECT count(*) FROM facts f JOIN (SELECT max(id) % 10 AS k FROM range(30000000)) g " +
+        "ON f.k = g.k"
+    conf("spark.sql.broadcastTimeout" -> "1", "spark.sql.adaptive.enabled" -> "false", noSparkBroadcast) {
+      assert(ruledOut(sql)("BROADCAST_MAY_TIME_OUT"))
+    }
+    conf("spark.sql.broadcastTimeout" -> "1", noSparkBroadcast)(
+      assert(!ruledOut(sql)("BROADCAST_MAY_TIME_OUT"))
+    )
+  }
+
+  test("Spark's thresholds stand in for a limit that is not set") {
+    val key = SpringbokConf.BROADCAST_BYTES_LIMIT.key
+    conf(key -> spark.conf.get(key)) {
+      spark.conf.unset(key)
+      def limit(measured: Boolean)(settings: (String, String)*): Long =
+        conf(settings: _*)(SpringbokConf.broadcastBytes(SQLConf.get, measured))
+      val (auto, adaptive) =
+        (SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD.key)
+      assert(limit(measured = false)() == (256L << 20))
+      assert(limit(measured = false)(auto -> "1g") == (1L << 30))
+      assert(limit(measured = false)(auto -> "-1", adaptive -> "30m") == 0)
+      assert(limit(measured = true)(auto -> "-1", adaptive -> "30m") == (30L << 20))
+      assert(limit(measured = true)(auto -> "-1") == 0)
+      assert(limit(measured = false)(auto -> "-1", key -> "5m") == (5L << 20))
+    }
+  }
+}

@@ -1,0 +1,147 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+
+/**
+ * A build side that is computed in its join's own stage, as it is partitioned by the key already: filters are read from
+ * an exchange below it. Answers as without Springbok, and which filter was used, or why none.
+ */
+class ColocatedSourceSuite extends SpringbokTest {
+  override protected def sessionConf: Map[String, String] =
+    super.sessionConf ++ shuffled + (SpringbokConf.FILTER_WAIT.key -> "ALWAYS")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    // Keys 0 to 49 of 2,000 are asked for; rows without a key, keys that are there several times.
+    table("small", "SELECT IF(id = 51, NULL, id % 50) AS k, id AS v, id % 7 AS w FROM range(0, 52, 1, 1)")
+    for ((t, n) <- Seq("mid" -> 4000, "big" -> 60000, "other" -> 30000))
+      table(
+        t,
+        s"SELECT IF(id % 97 = 0, NULL, id % 2000) AS k, CAST(id % 2000 AS DOUBLE) AS d, id AS v, id % 7 AS w FROM range(0, $n, 1, 1)"
+      )
+    table("many", "SELECT id % 300 AS k, id AS v FROM range(0, 6000, 1, 1)", groupRows = Some(500))
+    table("texts", "SELECT id AS k, IF(id < 50, CAST(id % 7 AS STRING), 'x') AS text FROM range(4000)")
+    // Twice as many keys as the others: half of them have no match.
+    table(
+      "wide",
+      "SELECT id AS k, CAST(IF(id = 0, -0.0D, id) AS DOUBLE) AS d, id AS v FROM range(0, 4000, 1, 1)"
+    )
+  }
+
+  private def chain(second: String): String =
+    s"SELECT count(*), sum(s.v) FROM small s JOIN mid m ON s.k = m.k $second"
+
+  for (
+    (name, second) <- Seq(
+      "inner" -> "JOIN big b ON m.k = b.k",
+      "semi" -> "LEFT SEMI JOIN big b ON s.k = b.k",
+      "anti" -> "LEFT ANTI JOIN big b ON s.k = b.k AND m.w = b.w",
+      "left outer" -> "LEFT JOIN big b ON m.k = b.k AND b.w > m.w"
+    )
+  )
+    test(s"$name join on the key of a join below: its probe side is filtered by that join's build side") {
+      val df = same(chain(second))
+      val tables = used(df).map(_.targetTable.get)
+      assert(tables.contains("big") && tables.contains("mid"), record(df).filters.map(_.outcome.text))
+      val onBig = applied(df).filter(_.info.record.targetTable.contains("big"))
+      assert(onBig.map(_.metrics("numOutputRows").value).sum <= 1600)
+    }
+
+  test("three joins on one key are filtered from one exchange, which runs once") {
+    val sql = chain("JOIN big b ON m.k = b.k LEFT ANTI JOIN other o ON b.k = o.k AND o.w = m.w + s.w")
+    val df = same(sql)
+    assert(used(df).map(_.targetTable.get).toSet == Set("mid", "big", "other"))
+    val without = off(spark.sql(sql))
+    off(without.collect()): Unit
+    def exchanges(df: DataFrame) = collect(executed(df)) { case e: Exchange => e }.size
+    assert(exchanges(df) == exchanges(without))
+  }
+
+  test("the side that may lose rows is never the outer join's preserved one") {
+    for (join <- Seq("RIGHT JOIN", "FULL JOIN")) {
+      val df = same(chain(s"$join big b ON m.k = b.k"))
+      assert(!used(df).exists(_.targetTable.contains("big")), join)
+    }
+  }
+
+  test("nulls that an outer join below makes up are no keys of the exchange") {
+    // Rows of `wide` without a match have a null key of `small`; it finds no equal one, but a null-safe one does.
+    val left = "SELECT w.k AS wk, s.k AS sk, s.v FROM wide w LEFT JOIN small s ON w.k = s.k"
+    same(s"SELECT count(*), sum(l.v) FROM ($left) l JOIN big b ON l.sk = b.k")
+    same(s"SELECT count(*), sum(l.v), sum(b.v) FROM ($left) l JOIN big b ON l.sk <=> b.k")
+  }
+
+  test("below an aggregate or a window's limit there is no source, whichever side it is on") {
+    // Several tasks have groups of the same key: an aggregate that got lost would show.
+    conf("spark.sql.files.maxPartitionBytes" -> "4000", SpringbokConf.FILTER_SEPARATE.key -> "false") {
+      val groups = "SELECT k, count(*) AS n FROM many GROUP BY k"
+      val hint = "/*+ RUNTIME_FILTER(b) */"
+      for (on <- Seq("b.k = g.k", "b.k = g.k AND b.v > 5")) {
+        val right = same(
+          s"SELECT $hint count(*), sum(b.v) FROM big b RIGHT JOIN (SELECT k FROM many GROUP BY k) g ON $on"
+        )
+        val counted = same(s"SELECT $hint sum(g.n), sum(b.v) FROM big b RIGHT JOIN ($groups) g ON $on")
+        val left = same(s"SELECT $hint sum(g.n), sum(b.v) FROM ($groups) g JOIN big b ON $on")
+        assert(Seq(right, counted, left).forall(!used(_).exists(_.targetTable.contains("big"))), on)
+      }
+      val first =
+        "SELECT k, v FROM (SELECT k, v, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM many) WHERE r = 1"
+      same(s"SELECT $hint count(*), sum(b.v) FROM big b RIGHT JOIN ($first) g ON b.k = g.k")
+    }
+  }
+
+  test("a long chain of joins on one key is planned in time that does not double with each") {
+    val chain = (1 to 24).map(i => s"JOIN wide w$i ON w0.k = w$i.k").mkString(" ")
+    same(s"SELECT count(*), sum(w24.v) FROM wide w0 $chain WHERE w0.v < 40")
+  }
+
+  test("a table joined with itself: the exchange that both read has the summary, whichever runs") {
+    val df = same("SELECT count(*), sum(b.v) FROM small x JOIN small y ON x.k = y.k JOIN big b ON y.k = b.k")
+    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.outcome.text))
+  }
+
+  test("a key that may raise an error is not computed for rows that a join below drops") {
+    val (left, right) = (
+      "SELECT t.k, t.text FROM texts t JOIN small s ON t.k = s.k",
+      "SELECT m.k, o.w FROM mid m JOIN other o ON m.k = o.k"
+    )
+    same(s"SELECT count(*) FROM ($left) l JOIN ($right) r ON l.k = r.k AND CAST(l.text AS INT) = r.w")
+  }
+
+  test("rows of a union come from several exchanges, of which none has all keys") {
+    val both = "SELECT k, count(*) AS n FROM small GROUP BY k"
+    val more = "SELECT k + 1000 AS k, n FROM (SELECT k, count(*) AS n FROM small GROUP BY k)"
+    same(s"SELECT sum(b.v), sum(u.n) FROM ($both UNION ALL $more) u JOIN big b ON u.k = b.k")
+  }
+
+  test("keys that are equal though not identical: -0.0, and several at once") {
+    same(
+      "SELECT count(*), sum(b.v) FROM wide w JOIN mid m ON w.d = m.d JOIN big b ON m.d = b.d WHERE w.v < 40"
+    )
+    val two = "s.k = b.k AND m.w = b.w"
+    val df =
+      same(s"SELECT count(*), sum(b.v) FROM small s JOIN mid m ON s.k = m.k AND s.w = m.w JOIN big b ON $two")
+    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.outcome.text))
+  }
+
+  test("what depends on the order of rows is no source") {
+    val sql =
+      """SELECT count(*), sum(b.v) FROM (SELECT k, v FROM small ORDER BY v LIMIT 20) s
+        |JOIN mid m ON s.k = m.k JOIN big b ON m.k = b.k""".stripMargin
+    val df = same(sql)
+    assert(
+      !used(df).exists(f => f.targetTable.contains("big") && f.sourceKey == "k" && f.buildRows.contains(20L))
+    )
+  }
+
+  test("the exchange keeps one summary for the joins that read different keys of it") {
+    val df = same(
+      """SELECT count(*), sum(b.v) FROM small s JOIN mid m ON s.k = m.k AND s.w = m.w
+        |JOIN big b ON s.k = b.k AND s.w = b.w AND s.v < b.v""".stripMargin
+    )
+    assert(used(df).map(_.targetTable.get).toSet == Set("mid", "big"), record(df).filters.map(_.outcome.text))
+  }
+}

@@ -1,0 +1,317 @@
+package org.apache.spark.sql.springbok.stats.operator
+
+import java.nio.file.{Files, Path, Paths, StandardOpenOption}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
+
+/** What is known of plans, and of which source; and what is not believed. */
+class PlanStatsSuite extends SpringbokTest {
+  private def plan(df: DataFrame): LogicalPlan = execution(df).optimizedPlan
+
+  private def estimate(sql: String): Estimate = new PlanStats()(plan(spark.sql(sql)))
+
+  private def rows(sql: String): Option[(Double, Source)] = estimate(sql).rows.map(r => r.value -> r.source)
+
+  private def write(name: String, format: String, files: Int = 1): Path = {
+    val path = folder.resolve(name)
+    spark
+      .sql(
+        "SELECT id AS k, if(id % 4 = 0, NULL, id % 100) AS n, concat('text ', id) AS t, cast(id AS DECIMAL(9,2)) AS d, " +
+          "date_add(DATE'2020-01-01', cast(id % 30 AS INT)) AS day FROM range(2000)"
+      )
+      .repartition(files)
+      .write
+      .format(format)
+      .save(path.toString)
+    spark.read.format(format).load(path.toString).createOrReplaceTempView(name)
+    path
+  }
+
+  for (format <- Seq("parquet", "orc")) test(s"$format footers: rows, ranges, nulls and distinct values") {
+    write(s"f_$format", format)
+    val e = estimate(s"SELECT * FROM f_$format")
+    assert(e.rows.exists(r => r.value == 2000 && r.source == Source.Footer))
+    def column(name: String) = e.columns.collectFirst { case (a, c) if a.name == name => c }.get
+    assert(column("k").min.contains(0.0) && column("k").max.contains(1999.0))
+    assert(column("n").ndv.contains(99.0) && column("n").nulls.contains(0.25))
+    assert(column("day").ndv.contains(30.0))
+    assert(column("d").max.contains(1999.0))
+    assert(column("t").bytes.exists(b => b > 4 && b < 40))
+    assert(rows(s"SELECT * FROM f_$format WHERE k < 500").exists(r => math.abs(r._1 - 500) < 5))
+    assert(rows(s"SELECT * FROM f_$format WHERE n IS NULL").exists(r => math.abs(r._1 - 500) < 5))
+    conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
+  }
+
+  test("groups by several columns of a table are no more than it has rows") {
+    table(
+      "dims",
+      "SELECT id AS k, id * 1000 AS a, id * 7919 % 100003 AS b, concat('x', id) AS s FROM range(500)"
+    )
+    table("facts", "SELECT id % 500 AS k, id AS v FROM range(20000)")
+    def by(columns: String): Double = estimate(
+      s"SELECT $columns, count(*) FROM facts f JOIN dims d ON f.k = d.k GROUP BY $columns"
+    ).rows.get.bound
+    assert(by("a, b") == 501 && by("a, b, s") == 501 && by("s") == 501)
+    assert(by("a, b, v") == 20000)
+  }
+
+  test("predicates on strings: the values in the dictionaries, each as often as any other") {
+    val texts = "SELECT id, concat('c', id % 20) AS c, if(id % 2 = 0, NULL, concat('n', id % 10)) AS n, " +
+      "concat('s', id div 1000) AS s, concat('u', id) AS u FROM range(8000)"
+    table("few", texts)
+    def near(name: String, where: String, expected: Double, bound: Double) = {
+      val r = estimate(s"SELECT * FROM $name WHERE $where").rows.get
+      assert(math.abs(r.value - expected) < 10 && math.abs(r.bound - bound) < 10, s"$where: $r")
+    }
+    near("few", "c = 'c7'", 400, 4000)
+    near("few", "c IN ('c7', 'c8', 'x')", 800, 7982)
+    near("few", "c LIKE 'c1%'", 4400, 7991)
+    near("few", "c <> 'c7'", 7600, 7999)
+    near("few", "upper(c) = 'C7' OR c = 'c9'", 800, 7982)
+    near("few", "c = 'x'", 200, 2000)
+    near("few", "n = 'n3'", 800, 3996)
+    // Too many values for a dictionary: a tenth of the rows at least; a guess where they are not asked for.
+    near("few", "u = 'u7'", 10, 6400)
+    near("few", "u IN ('u1', 'u2', 'u3', 'u4')", 40, 8000)
+    near("few", "u LIKE 'u7%'", 800, 8000)
+    // Nulls count once; a list of as many values as are known may be of all of them.
+    spark
+      .sql("SELECT id, c, if(id % 4 = 0, u, NULL) AS v FROM few")
+      .coalesce(1)
+      .createOrReplaceTempView("sparse0")
+    table("sparse", "SELECT * FROM sparse0")
+    near("sparse", "v = 'u8'", 10, 1600)
+    near("few", s"u NOT IN (${(1 to 900).map(i => s"'u$i'").mkString(", ")})", 800, 8000)
+    // A table of unique values only has no dictionary at all; nor has one whose writer makes none.
+    table("unique", "SELECT id, concat('u', id) AS u FROM range(8000)")
+    near("unique", "u = 'u7'", 10, 6400)
+    val plain = folder.resolve("plain").toString
+    spark
+      .sql(texts)
+      .selectExpr("*", "id % 20 AS i")
+      .coalesce(1)
+      .write
+      .option("parquet.enable.dictionary", "false")
+      .parquet(plain)
+    spark.read.parquet(plain).createOrReplaceTempView("without")
+    near("without", "u = 'u7'", 800, 8000)
+    near("without", "c = 'c7'", 800, 8000)
+    near("few", "c = id", 800, 8000)
+    conf(SpringbokConf.DICTIONARIES_ENABLED.key -> "false")(near("few", "c = 'c7'", 800, 8000))
+    // Of several files the first and the last are looked at: alike in c, and not in s.
+    val more = folder.resolve("more").toString
+    spark.sql(texts).repartitionByRange(4, col("id")).write.parquet(more)
+    spark.read.parquet(more).createOrReplaceTempView("more")
+    near("more", "c = 'c7'", 400, 4000)
+    near("more", "s = 's3'", 800, 8000)
+    near("few", "s = 's3'", 1000, 7993)
+    // All that is said of a column's values is one predicate: nulls count once.
+    near("few", "n LIKE 'n%' AND n <> 'n1' AND n IS NOT NULL", 3200, 3999)
+    near("few", "(c = 'c1' AND n IS NOT NULL) OR c = 'c2'", 669, 6828)
+    // Nulls that an outer join adds are not counted, nor is a number that was a text.
+    near("few a LEFT JOIN few b ON a.id = b.id AND b.id < 10", "b.c IS NULL", 800, 8000)
+    near("(SELECT cast(c AS INT) i FROM few LIMIT 5000)", "i > 5", 500, 5000)
+    // One value is nearly all there is: it may be all.
+    table("lopsided", "SELECT if(id % 100 = 0, concat('v', id % 700), 'DONE') AS d FROM range(8000)")
+    near("lopsided", "d = 'DONE'", 1000, 7993)
+    // Groups of a column whose values are known.
+    assert(rows("SELECT c, count(*) FROM few GROUP BY c").exists(_._1 == 21))
+  }
+
+  test("rows of a join are bounded by a side without two rows of a key, else by nothing: skew has no bound") {
+    write("keyed", "parquet")
+    def bound(sql: String) = estimate(sql).rows.get.bound
+    val all = bound("SELECT * FROM keyed")
+    assert(bound("SELECT a.n FROM keyed a JOIN keyed b ON a.n = b.k") <= all)
+    assert(
+      bound(
+        "SELECT a.n FROM keyed a JOIN (SELECT DISTINCT n FROM keyed) b ON a.k % 7 = 1 AND a.n = b.n"
+      ) <= all
+    )
+    // Groups by several keys: unique in all of them, also where a semi join has left some; in a part of them not.
+    val pairs = "(SELECT DISTINCT n, day FROM keyed)"
+    assert(bound(s"SELECT a.n FROM keyed a JOIN $pairs b ON a.n = b.n AND a.day = b.day") <= all)
+    val left = s"(SELECT * FROM $pairs p LEFT SEMI JOIN keyed s ON p.n = s.k)"
+    assert(bound(s"SELECT a.n FROM keyed a JOIN $left b ON a.n = b.n AND a.day = b.day AND a.k > b.n") <= all)
+    assert(bound(s"SELECT a.n FROM keyed a JOIN $pairs b ON a.n = b.n") > all)
+    val skewed = estimate("SELECT a.n FROM keyed a JOIN keyed b ON a.n = b.n").rows.get
+    assert(skewed.value < 30000 && skewed.bound == 1500.0 * 1500)
+    // A key that is there several times since a join below is no key any more.
+    val below = "(SELECT a.k FROM keyed a JOIN keyed b ON a.n = b.n)"
+    assert(bound(s"SELECT x.n FROM keyed x JOIN $below y ON x.n = y.k") > all * 9)
+    // As often as before, where the other side's key is unique.
+    val once = "(SELECT a.k FROM keyed a JOIN keyed b ON a.n = b.k)"
+    assert(bound(s"SELECT x.n FROM keyed x JOIN $once y ON x.n = y.k") <= all)
+  }
+
+  test("rows of a filtered dimension whose keys reach further than the facts' are among the facts'") {
+    write("reach", "parquet")
+    def expected(where: String) =
+      estimate(s"SELECT f.k FROM reach f JOIN reach d ON f.n = d.k WHERE $where").rows.get.value
+    // 100 of 2,000 keys are in the facts, 20 are asked for.
+    assert(expected("d.d < 20") > 200 && expected("d.d < 20") < 500)
+    // The whole dimension, and a part that is more than the facts have: every fact finds one row, not many.
+    assert(expected("true") > 1000 && expected("true") <= 2000)
+    assert(expected("d.d < 1000") > 1000 && expected("d.d < 1000") <= 2000)
+  }
+
+  test(
+    "analyzed statistics of files that are many times larger now are not believed, whatever their format"
+  ) {
+    spark.sql("CREATE TABLE stale (k BIGINT) USING csv")
+    spark.sql("INSERT INTO stale SELECT id FROM range(100)")
+    spark.sql("ANALYZE TABLE stale COMPUTE STATISTICS")
+    assert(rows("SELECT * FROM stale").exists(_._1 == 100))
+    val stats = spark.sessionState.catalog
+      .getTableMetadata(org.apache.spark.sql.catalyst.TableIdentifier("stale"))
+      .stats
+    spark.sql("INSERT INTO stale SELECT id FROM range(100000)")
+    spark.sessionState.catalog.alterTableStats(org.apache.spark.sql.catalyst.TableIdentifier("stale"), stats)
+    assert(rows("SELECT * FROM stale").isEmpty)
+    spark.sql("DROP TABLE stale")
+  }
+
+  test("what a table without footers holds is unknown, not nothing") {
+    write("csv", "csv")
+    assert(rows("SELECT * FROM csv").isEmpty)
+    assert(estimate("SELECT * FROM csv").bytes.isEmpty)
+  }
+
+  test("a sample of the files stands for the others, by bytes") {
+    write("many", "parquet", files = 20)
+    conf(SpringbokConf.FOOTERS_MAX_FILES.key -> "4") {
+      assert(rows("SELECT * FROM many").exists(r => r._1 > 1500 && r._1 < 2500))
+    }
+  }
+
+  test("a table whose partitions the catalog keeps: rows by footers, values by the partitions") {
+    val location = folder.resolve("cataloged")
+    spark.sql(
+      s"CREATE TABLE cataloged (k BIGINT, day DATE, kind STRING) USING parquet PARTITIONED BY (day, kind) LOCATION '$location'"
+    )
+    spark.sql(
+      "INSERT INTO cataloged SELECT id, if(id % 10 = 0, NULL, date_add(DATE'2024-01-01', cast(id % 10 AS INT))), " +
+        "concat('k', id % 2) FROM range(1000)"
+    )
+    def column(name: String) =
+      estimate("SELECT * FROM cataloged").columns.collectFirst { case (a, c) if a.name == name => c }.get
+    assert(rows("SELECT * FROM cataloged").exists(r => math.abs(r._1 - 1000) < 9 && r._2 == Source.Footer))
+    assert(column("day").ndv.contains(9.0) && column("day").tight && column("day").nulls.exists(_ < 0.2))
+    assert(column("kind").ndv.contains(2.0))
+    // Spark has listed the partitions that a condition leaves.
+    assert(rows("SELECT * FROM cataloged WHERE kind = 'k1'").exists(_._1 <= 500))
+    // What the session itself adds is seen at once.
+    spark.sql("INSERT INTO cataloged SELECT id, DATE'2024-02-01', 'k3' FROM range(1000)")
+    assert(rows("SELECT * FROM cataloged").exists(_._1 > 1500))
+    assert(column("day").ndv.contains(10.0))
+    spark.catalog.refreshTable("cataloged")
+    conf(SpringbokConf.FOOTERS_MAX_PARTITIONS.key -> "3")(assert(rows("SELECT * FROM cataloged").isEmpty))
+    spark.sql("DROP TABLE cataloged"): Unit
+  }
+
+  test("columns of a union: the values of one domain, or of several ranges") {
+    write("early", "parquet")
+    def ndv(sql: String) = estimate(sql).columns.head._2.ndv
+    assert(ndv("SELECT day FROM early UNION ALL SELECT day FROM early").contains(30.0))
+    assert(ndv("SELECT k FROM early UNION ALL SELECT k FROM early").contains(2000.0))
+    spark.range(5000, 6000).write.parquet(folder.resolve("late").toString)
+    spark.read.parquet(folder.resolve("late").toString).createOrReplaceTempView("late")
+    assert(ndv("SELECT k FROM early UNION ALL SELECT id FROM late").contains(3000.0))
+    assert(estimate("SELECT k FROM early UNION ALL SELECT id * 2 FROM late").columns.isEmpty)
+  }
+
+  test("a timestamp as a number has no range of microseconds, nor what is narrowed the one of the wider") {
+    table("moments", "SELECT timestamp_seconds(id) AS t, id AS k, CAST(id AS INT) AS i FROM range(1000)")
+    def known(expression: String) = estimate(s"SELECT $expression AS x FROM moments").columns.nonEmpty
+    assert(known("i") && known("CAST(i AS BIGINT)"))
+    assert(!known("CAST(t AS BIGINT)") && !known("CAST(k AS INT)"))
+  }
+
+  test("sizes that stand for unknown ones are none") {
+    val standIn = org.apache.spark.sql.internal.SQLConf.get.defaultSizeInBytes
+    assert(Estimate.known(1000).contains(1000.0) && Estimate.known(standIn).isEmpty)
+    conf("spark.sql.defaultSizeInBytes" -> "10")(
+      assert(Estimate.known(1000).isDefined && Estimate.known(10).isEmpty)
+    )
+  }
+
+  test("operators: set operations, samples, expansions, generators, cached tables") {
+    write("t", "parquet")
+    assert(rows("SELECT * FROM t TABLESAMPLE (10 PERCENT)").map(_._1).exists(r => math.abs(r - 200) < 1))
+    assert(rows("SELECT k FROM t UNION ALL SELECT k FROM t").map(_._1).contains(4000.0))
+    assert(rows("SELECT k, explode(array(1, 2, 3)) FROM t").map(_._1).contains(6000.0))
+    assert(rows("SELECT k, explode(split(t, ' ')) FROM t").isEmpty)
+    assert(rows("SELECT n, day, count(*) FROM t GROUP BY CUBE (n, day)").isDefined)
+    assert(rows("SELECT k FROM t INTERSECT SELECT k FROM t WHERE k < 100").exists(_._1 <= 2000))
+    assert(rows("SELECT * FROM t LIMIT 7").map(_._1).contains(7.0))
+    spark.sql("CACHE LAZY TABLE c AS SELECT * FROM t WHERE t LIKE '%1'"): Unit
+    assert(rows("SELECT * FROM c").forall(_._2 == Source.Estimated))
+    spark.sql("SELECT count(*), max(t) FROM c").collect(): Unit
+    assert(rows("SELECT * FROM c").contains((200.0, Source.Runtime)))
+    spark.sql("UNCACHE TABLE c"): Unit
+    // A row without a match brings a null that the table does not have.
+    val anti = estimate("SELECT a.k FROM t a LEFT JOIN t b ON a.k = b.k + 1 WHERE b.k IS NULL")
+    assert(anti.rows.exists(_.bound >= 2000))
+  }
+
+  private def notes(sql: String): Seq[(String, String)] =
+    record(same(sql)).joins.head.planned.get.notes.map(n => n.code -> n.text)
+
+  test("analyzed statistics that the files contradict are ignored, and the report says so") {
+    write("other", "parquet")
+    val location = folder.resolve("stale")
+    spark.sql(s"CREATE TABLE stale USING parquet LOCATION '$location' AS SELECT id AS k FROM range(10)"): Unit
+    spark.sql("ANALYZE TABLE stale COMPUTE STATISTICS FOR ALL COLUMNS"): Unit
+    assert(rows("SELECT * FROM stale").contains((10.0, Source.Analyzed)))
+    assert(notes("SELECT count(*) FROM other o JOIN stale s ON o.k = s.k").isEmpty)
+    // Files that the catalog has not heard of.
+    spark.range(5000).toDF("k").write.mode("append").parquet(location.toString)
+    spark.catalog.refreshTable("stale")
+    assert(rows("SELECT * FROM stale").contains((5010.0, Source.Footer)))
+    val found = notes("SELECT count(*) FROM other o JOIN stale s ON o.k = s.k")
+    assert(found.map(_._1) == Seq("STATS_IGNORED"))
+    assert(found.head._2.contains("count 10 rows, the files' footers 5010"))
+  }
+
+  test("no rows by ANALYZE, and files: unknown where there are no footers") {
+    spark.sql(
+      s"CREATE TABLE empty USING csv LOCATION '${folder.resolve("empty")}' AS SELECT 1 AS k WHERE false"
+    ): Unit
+    spark.sql("ANALYZE TABLE empty COMPUTE STATISTICS"): Unit
+    spark.range(100).toDF("k").write.mode("append").csv(folder.resolve("empty").toString)
+    spark.catalog.refreshTable("empty")
+    assert(rows("SELECT * FROM empty").isEmpty)
+  }
+
+  test("broken and missing files: the query plans, and what could not be read is reported") {
+    val path = write("broken", "parquet", files = 3)
+    write("whole", "parquet")
+    val files = Files.list(path).iterator.asScala.filter(_.toString.endsWith(".parquet")).toSeq
+    // Truncated by a byte: the footer's magic number is gone.
+    Files.write(
+      files.head,
+      Files.readAllBytes(files.head).dropRight(1),
+      StandardOpenOption.TRUNCATE_EXISTING
+    ): Unit
+    Files.deleteIfExists(Paths.get(path.toString, s".${files.head.getFileName}.crc")): Unit
+    spark.read.schema(spark.table("whole").schema).parquet(path.toString).createOrReplaceTempView("broken")
+    val df = spark.sql("SELECT count(*) FROM whole w JOIN broken b ON w.k = b.k")
+    executed(df)
+    val d = record(df).joins.head.planned.get
+    assert(d.notes.map(_.code) == Seq("STATS_IGNORED"))
+    assert(d.notes.head.text.startsWith("1 footers of broken ignored"))
+    assert(d.input.exists(i => i.right.rows.isDefined))
+    conf("spark.sql.files.ignoreCorruptFiles" -> "true") {
+      assert(same("SELECT count(*) FROM whole w JOIN broken b ON w.k = b.k").collect().head.getLong(0) < 2000)
+    }
+    Files.delete(files(1))
+    executed(spark.sql("SELECT count(*) FROM whole w JOIN broken b ON w.k = b.k")): Unit
+  }
+}
