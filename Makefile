@@ -57,7 +57,7 @@ bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables
 	$(BENCHMARKS) scale
 
 bench-bloom:  ## the bloom filter against Spark's own, in generated code
-	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.filter.BloomBenchmark benchmarks/results/bloom.json"
+	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.keys.BloomBenchmark benchmarks/results/bloom.json"
 
 bench-duckdb: $(BENCH)  ## DuckDB on the files of a suite that `make bench` has run
 	$(BENCHMARKS) duckdb $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --runs $(or $(RUNS),3)

@@ -35,8 +35,8 @@ Table = list[list[Any]]
 def merging(spark: SparkSession) -> Table:
     """Time to merge partial filters on the driver, and bytes sent, for each size of filter."""
     jvm: Any = spark._jvm
-    bloom = jvm.org.apache.spark.sql.springbok.filter.SplitBlockBloom
-    limit = int(jvm.org.apache.spark.sql.springbok.SpringbokConf.FILTER_MERGE_BYTES().defaultValue().get())
+    bloom = jvm.org.apache.spark.sql.springbok.keys.SplitBlockBloom
+    limit = int(jvm.org.apache.spark.sql.springbok.conf.SpringbokConf.FILTER_MERGE_BYTES().defaultValue().get())
     serializer = jvm.org.apache.spark.SparkEnv.get().closureSerializer().newInstance()
     tag = jvm.scala.reflect.ClassTag.Any()
     call = _union_us(bloom, 32)  # a py4j call and next to no work
@@ -141,7 +141,7 @@ def _plan_both(spark: SparkSession, sql: str) -> list[str]:
 
 def _plan(spark: SparkSession, arm: Arm, sql: str) -> tuple[float, float]:
     """Seconds to the physical plan, and milliseconds of them in Springbok's rules."""
-    guarded: Any = spark._jvm.org.apache.spark.sql.springbok.Guarded  # type: ignore[union-attr]
+    guarded: Any = spark._jvm.org.apache.spark.sql.springbok.catalyst.RuleGuard  # type: ignore[union-attr]
     with applied(spark, arm):
         rules = guarded.spentNanos()
         start = time.perf_counter()

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, UnsafeProje
 import org.apache.spark.sql.execution.{BaseSubqueryExec, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ReusedExchangeExec}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.keys.KeyPredicates
+import org.apache.spark.sql.springbok.keys.{KeyPredicates, SourceKey}
 import org.apache.spark.sql.springbok.record.FilterRecord
 import org.apache.spark.sql.types.{DateType, TimestampNTZType, TimestampType}
 

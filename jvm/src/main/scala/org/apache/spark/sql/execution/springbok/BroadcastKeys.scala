@@ -14,7 +14,14 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{FilterKey, KeyBitmap, KeyFacts, KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.keys.{
+  BuildKey,
+  FilterKey,
+  KeyBitmap,
+  KeyFacts,
+  KeyType,
+  SplitBlockBloom
+}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.types.DataType
 

@@ -5,53 +5,10 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.springbok.keys.{KeyFacts, KeySummary, KeyType}
-import org.apache.spark.sql.types.DataType
-
-/**
- * A key of a build side: an expression over the exchange's output, whose columns are given by position, because a reused
- * twin of the exchange has other expression ids.
- */
-final case class BuildKey(expression: Expression) {
-  def dataType: DataType = expression.dataType
-}
-
-object BuildKey {
-  def of(key: Expression, output: Seq[Attribute]): BuildKey = BuildKey(key.transformUp { case a: Attribute =>
-    BoundReference(output.indexWhere(_.exprId == a.exprId), a.dataType, nullable = true)
-  })
-}
-
-/**
- * What a build side's keys are summarized for.
- *
- * @param labels
- *   `RF000 <- c_custkey`, for EXPLAIN
- * @param keys
- *   the keys with the size of their bloom filter in bytes; none where the summary is read elsewhere, as from a broadcast
- * @param mergeBytes,
- *   taskBytes most bytes of bloom filters that all tasks together send, and that one task fills
- */
-final case class SummaryPlan(
-    labels: Seq[String],
-    keys: Seq[(BuildKey, Long)],
-    inLimit: Int,
-    mergeBytes: Long,
-    taskBytes: Long
-) {
-
-  /** With what another one of the same exchange asks for. */
-  def +(other: SummaryPlan): SummaryPlan =
-    copy(labels = labels ++ other.labels, keys = SummaryPlan.once(keys ++ other.keys))
-}
-
-object SummaryPlan {
-
-  /** Each key once, with the largest bloom filter that is asked for. */
-  def once(keys: Seq[(BuildKey, Long)]): Seq[(BuildKey, Long)] =
-    keys.groupMapReduce(_._1)(_._2)(math.max(_, _)).toSeq
-}
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.ExchangeQueryStageExec
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+import org.apache.spark.sql.springbok.keys.{BuildKey, KeyFacts, KeySummary, KeyType}
 
 /**
  * Under the exchange of a join's build side: passes every row on and summarizes its keys while they pass.
@@ -149,4 +106,24 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
     }
 
   override protected def withNewChildInternal(newChild: SparkPlan): SummarizeKeysExec = copy(child = newChild)
+}
+
+object SummarizeKeysExec {
+
+  /** An exchange itself; of a stage the one that it runs, its own or a twin that it reuses. */
+  def exchangeOf(source: SparkPlan): SparkPlan = source match {
+    case s: ExchangeQueryStageExec => exchangeOf(s.plan)
+    case ReusedExchangeExec(_, e) => e
+    case e => e
+  }
+
+  /** The summary under an exchange or its stage, of the run that filled it. */
+  def summaryOf(source: SparkPlan): Option[SummarizeKeysExec] =
+    exchangeOf(source).children.headOption.flatMap(under)
+
+  private def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
+    case k: SummarizeKeysExec => Some(k)
+    case _: WholeStageCodegenExec | _: InputAdapter => under(p.children.head)
+    case _ => None
+  }
 }

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUti
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, ShuffleExchangeLike}
-import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.RowFilter
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
 
 /**
@@ -26,7 +26,7 @@ final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cor
     case e @ (_: ShuffleQueryStageExec | _: ShuffleExchangeLike) =>
       merged(rows(e).getOrElse(0.0) * EstimationUtils.getSizePerRow(e.output).toDouble, e)
     case _: BroadcastExchangeLike => 1
-    case f: RuntimeFilterExec => apply(f.child)
+    case f: RowFilter => apply(f.child)
     case u: UnionExec => u.children.map(apply).sum
     case leaf if leaf.children.isEmpty => cores.toDouble
     case _ => p.children.map(apply).max

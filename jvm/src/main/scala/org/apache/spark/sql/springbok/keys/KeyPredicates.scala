@@ -2,7 +2,6 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
-import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.types._

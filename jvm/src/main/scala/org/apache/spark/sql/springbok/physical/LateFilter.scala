@@ -10,9 +10,9 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryEx
 import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
 import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec, SourceKey}
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.keys.{KeyType, SourceKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.FilterDecision
 
 /**

@@ -7,6 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.ExprId
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.catalyst.FailureLog
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -93,6 +96,13 @@ final case class ConjunctRecord(
 
 object JoinRecord {
 
+  /** The record of a physical join. */
+  def of(j: BaseJoinExec): Option[JoinRecord] = j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag))
+
+  /** The record of the first join of a physical plan that has one. */
+  def first(plan: SparkPlan): Option[JoinRecord] =
+    plan.collectFirst { case j: BaseJoinExec if of(j).isDefined => of(j).get }
+
   /** The join's type as SQL says it; EXISTS under an OR becomes a join that SQL has no word for. */
   def typeName(t: JoinType): String = t match {
     case _: ExistenceJoin => "EXISTENCE"
@@ -170,7 +180,7 @@ final class FilterRecord(
  * Everything decided about one query. Joins carry it as a tag, which survives adaptive execution's re-planning; a
  * subquery's record is adopted by its query's, so that filter ids are unique.
  */
-final class QueryRecord {
+final class QueryRecord extends FailureLog {
   @volatile private var parent: Option[QueryRecord] = None
   private val joinRecords = mutable.ArrayBuffer.empty[JoinRecord]
   private val filterRecords = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
@@ -230,7 +240,7 @@ final class QueryRecord {
   def addOrder(o: JoinOrderRecord): Unit = root.synchronized(root.orderRecords += o): Unit
   def addConjuncts(c: ConjunctRecord): Unit = root.synchronized(root.conjunctRecords += c): Unit
 
-  def failed(rule: String, e: Throwable): Unit = root.synchronized {
+  override def failed(rule: String, e: Throwable): Unit = root.synchronized {
     // The class alone: a message may hold data.
     root.failureTexts.add(rule -> e.getClass.getName): Unit
   }

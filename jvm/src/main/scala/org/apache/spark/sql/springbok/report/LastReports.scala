@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
-import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.QueryRecord
@@ -53,7 +53,7 @@ object LastReports extends SparkListener with Logging {
     case e: SparkListenerSQLExecutionEnd if e.qe != null && e.executionFailure.isEmpty =>
       // The last events of a context arrive while it stops.
       if (!e.qe.sparkSession.sparkContext.isStopped)
-        Guarded("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(finished(e)))
+        RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(finished(e)))
     case _ =>
   }
 

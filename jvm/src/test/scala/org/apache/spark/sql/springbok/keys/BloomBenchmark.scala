@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.BloomFilterAggregate
 import org.apache.spark.sql.classic.{ExpressionUtils, SparkSession}
 import org.apache.spark.sql.execution.{ProjectExec, QueryExecution, SparkPlan}
-import org.apache.spark.sql.execution.springbok.{BuildKey, SummarizeKeysExec, SummaryPlan}
+import org.apache.spark.sql.execution.springbok.{SummarizeKeysExec, SummaryPlan}
 import org.apache.spark.sql.functions.{col, count, sum}
 import org.apache.spark.util.sketch.BloomFilter
 import org.json4s.JsonDSL._

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.springbok.catalyst.{CannotRaise, Guarded}
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, RuleGuard}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
@@ -42,7 +42,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     case s: Subquery if s.correlated => plan
     case _ =>
       lazy val record = QueryRecord.ofQuery(plan)
-      Guarded("OrderConjuncts", failed(plan, record), Some(record)) {
+      RuleGuard("OrderConjuncts", failed(plan, record), Some(record)) {
         val stats = new PlanStats
         plan.transformUp {
           case f: Filter if open(f) =>

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.QueryRecord
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -35,7 +35,7 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case _ if !plan.exists(_.isInstanceOf[Join]) => plan
     case _ =>
       val record = QueryRecord.ofQuery(plan)
-      Guarded("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
+      RuleGuard("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
         val chooser = new JoinChooser(plan, record.lasting)
         plan.transformUp {
           case j: Join if j.getTagValue(QueryRecord.tag).isEmpty => chooser.first(j, record)
@@ -50,7 +50,7 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
     if (!conf.getConf(SpringbokConf.ENABLED) || !plan.exists(_.isInstanceOf[Join])) plan
     else {
       val record = QueryRecord.of(plan)
-      Guarded("ReviseJoinStrategy", plan, record) {
+      RuleGuard("ReviseJoinStrategy", plan, record) {
         val chooser = new JoinChooser(plan, record.fold(new PlanStats.Lasting)(_.lasting))
         plan.transformUp {
           case j: Join if j.getTagValue(QueryRecord.tag).isDefined =>

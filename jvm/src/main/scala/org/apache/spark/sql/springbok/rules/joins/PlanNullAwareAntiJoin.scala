@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.QueryRecord
@@ -32,7 +32,7 @@ import org.apache.spark.sql.springbok.record.QueryRecord
 object PlanNullAwareAntiJoin extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case j @ ExtractSingleColumnNullAwareAntiJoin(lk, rk) if chosen(j) =>
-      Guarded("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], QueryRecord.of(j)) {
+      RuleGuard("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], QueryRecord.of(j)) {
         if ((lk ++ rk).forall(k => UnsafeRowUtils.isBinaryStable(k.dataType)))
           Seq(
             BroadcastHashJoinExec(

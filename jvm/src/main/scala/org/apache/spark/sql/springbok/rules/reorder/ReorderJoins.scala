@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{CannotRaise, Guarded, OrderDependent}
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, OrderDependent, RuleGuard}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.keys.FilterKey
@@ -62,7 +62,7 @@ object ReorderJoins extends Rule[LogicalPlan] {
       plan
     case _ =>
       lazy val record = QueryRecord.ofQuery(plan)
-      Guarded("ReorderJoins", failed(plan, record), Some(record))(new JoinReorder(plan, record).apply())
+      RuleGuard("ReorderJoins", failed(plan, record), Some(record))(new JoinReorder(plan, record).apply())
   }
 
   private def failed(plan: LogicalPlan, record: QueryRecord): LogicalPlan = {

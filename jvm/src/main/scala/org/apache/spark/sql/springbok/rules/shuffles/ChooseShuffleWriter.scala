@@ -10,10 +10,11 @@ import org.apache.spark.sql.execution.{ExpandExec, GenerateExec, SparkPlan, Unar
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.catalyst.{Guarded, SharedRewrite}
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost, StageTasks}
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.{JoinEstimates, PlaceRuntimeFilters}
+import org.apache.spark.sql.springbok.record.JoinRecord
+import org.apache.spark.sql.springbok.rules.runtimefilters.place.JoinEstimates
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -39,8 +40,8 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.CHOOSE_WRITER)) plan
     else {
-      val record = PlaceRuntimeFilters.joinOf(plan).map(_.query)
-      Guarded("ChooseShuffleWriter", plan, record) {
+      val record = JoinRecord.first(plan).map(_.query)
+      RuleGuard("ChooseShuffleWriter", plan, record) {
         val n = conf.numShufflePartitions
         val other = more(n)
         val helps = n < other && n * 2 >= other && sortsShuffles && conf.coalesceShufflePartitionsEnabled

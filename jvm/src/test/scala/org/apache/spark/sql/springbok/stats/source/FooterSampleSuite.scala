@@ -13,7 +13,7 @@ import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.catalyst.{Guarded, Interrupted}
+import org.apache.spark.sql.springbok.catalyst.{Interrupted, RuleGuard}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -90,7 +90,7 @@ class FooterSampleSuite extends SpringbokTest {
       Thread.currentThread().interrupt()
       throw new ClosedByInterruptException
     }
-    def planned = Guarded[Option[Double]]("Rule", None, None)(rows("SELECT * FROM cancelled"))
+    def planned = RuleGuard[Option[Double]]("Rule", None, None)(rows("SELECT * FROM cancelled"))
     intercept[IOException](planned)
     assert(Thread.interrupted())
     DistantFileSystem.opening = _ => ()
@@ -120,9 +120,9 @@ class FooterSampleSuite extends SpringbokTest {
     Thread.currentThread().interrupt()
     assert(found(new IOException))
     val injected = SpringbokConf.FAIL_IN.key -> "Rule"
-    conf(injected)(assert(Guarded("Rule", "plan", None)("other") == "plan"))
+    conf(injected)(assert(RuleGuard("Rule", "plan", None)("other") == "plan"))
     Thread.currentThread().interrupt()
-    conf(injected)(intercept[Guarded.Injected](Guarded("Rule", "plan", None)("other")))
+    conf(injected)(intercept[RuleGuard.Injected](RuleGuard("Rule", "plan", None)("other")))
     assert(Thread.interrupted())
   }
 

@@ -5,10 +5,9 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.execution.springbok.{BuildKey, SourceKey, SummarizeKeysExec, SummaryPlan}
+import org.apache.spark.sql.execution.springbok.{SummarizeKeysExec, SummaryPlan}
 import org.apache.spark.sql.springbok.catalyst.{SharedExchanges, SharedRewrite}
-import org.apache.spark.sql.springbok.keys.FilterKey
-import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
+import org.apache.spark.sql.springbok.keys.{BuildKey, FilterKey, SourceKey}
 
 /** Which child of a join is the source of its filters. */
 final private[springbok] case class Direction(source: Int)
@@ -106,7 +105,7 @@ private[springbok] object BuildSides {
       // Of a relation for lookups only the keys can be listed.
       case e if isBroadcast(e) => if (j.isInstanceOf[BroadcastNestedLoopJoinExec]) summary.map(read) else None
       case s: ShuffleQueryStageExec =>
-        summary.filter(k => ResolveRuntimeFilters.summaryOf(s).exists(_.indexOf(k).isDefined)).map(read)
+        summary.filter(k => SummarizeKeysExec.summaryOf(s).exists(_.indexOf(k).isDefined)).map(read)
       case _ => summary.map(read)
     }
   }

@@ -3,10 +3,9 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{ExchangeQueryStageExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.Exchange
-import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
+import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, StageTasks}
-import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 
 /**
  * How long a build side holds a scan that waits for it, in time that is lost. While its tasks fill the cluster nothing is:
@@ -21,7 +20,7 @@ final private[springbok] class BuildTime(estimates: JoinEstimates, cores: Int, c
   /** Time in ms of all cores that is lost until the exchange has finished; 0 where nothing is known. */
   def idleMs(exchange: SparkPlan): Double = exchange match {
     case q: QueryStageExec if q.isMaterialized => 0
-    case q: ExchangeQueryStageExec => idleMs(ResolveRuntimeFilters.exchangeOf(q))
+    case q: ExchangeQueryStageExec => idleMs(SummarizeKeysExec.exchangeOf(q))
     case e =>
       val work = e.children.map(stage)
       val tasks = math.min(cores.toDouble, math.max(1.0, work.map(_.tasks).maxOption.getOrElse(1.0)))

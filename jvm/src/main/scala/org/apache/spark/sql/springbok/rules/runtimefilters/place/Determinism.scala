@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.catalyst.OrderDependent
+import org.apache.spark.sql.springbok.catalyst.{OrderDependent, PlanInputs}
 import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
@@ -42,7 +42,7 @@ final private[springbok] class Determinism {
   /** The loose columns, None if the rows may be others. */
   private def loose(plan: SparkPlan): Option[AttributeSet] = {
     if (!seen.containsKey(plan)) {
-      val below = inner(plan).map(loose)
+      val below = PlanInputs.of(plan).map(loose)
       val same = known(plan) && !plan.expressions.exists(OrderDependent(_)) && below.forall(_.isDefined)
       seen.put(plan, if (same) above(plan, AttributeSet(below.flatten.flatten)) else None): Unit
     }
@@ -95,16 +95,6 @@ private[sql] object Determinism {
     case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
     case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
     case _ => false
-  }
-
-  /** What an operator's rows are made of: its children, of a stage or a cached table what computes it. */
-  def inner(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case q: QueryStageExec => Seq(q.plan)
-    case a: AdaptiveSparkPlanExec => Seq(a.inputPlan)
-    // Blocks that are lost are computed again.
-    case m: InMemoryTableScanExec => Seq(m.relation.cachedPlan)
-    case r: ReusedExchangeExec => Seq(r.child)
-    case p => p.children
   }
 
   /**

@@ -3,8 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.execution.springbok.Comparison
-import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType}
+import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType}
 
 /**
  * A conjunct of a join's condition that a filter may be made of: `build = probe`, or one that bounds the probe side's

@@ -10,17 +10,15 @@ import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
   FilterInfo,
   RuntimeFilterExec,
-  SourceKey,
   SummaryPlan
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
-import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord}
-import org.apache.spark.sql.springbok.rules.hints.FilterHint
+import org.apache.spark.sql.springbok.record.{FilterHint, FilterRecord, JoinRecord}
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.PlaceStaticFilters
 
 /** A filter on its way down: its key there, and what it is made of. */
@@ -129,7 +127,7 @@ final private[springbok] class FilterPlacement(
   }
 
   private def join(j: BaseJoinExec, pending: Seq[Pending]): SparkPlan = {
-    val record = PlaceRuntimeFilters.recordOf(j)
+    val record = JoinRecord.of(j)
     val direction = if (record.isEmpty || mode == "OFF") None else estimates.direction(j)
     direction match {
       case Some(Right(d)) =>

@@ -15,7 +15,7 @@ import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.rules.hints.FilterHint
+import org.apache.spark.sql.springbok.record.FilterHint
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.{ConnectorPruning, ScanPruning}
 
 /**

@@ -10,15 +10,13 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.execution.springbok.Comparison
+import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
-import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.JoinRecord
-import org.apache.spark.sql.springbok.rules.hints.FilterHint
-import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
+import org.apache.spark.sql.springbok.record.{FilterHint, JoinRecord}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Rows}
 import org.apache.spark.sql.springbok.stats.estimate.{Source => From}
 import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
@@ -107,7 +105,7 @@ final private[springbok] class JoinEstimates(
       // A side that the query wants filtered is not the source.
       val hinted = fixed.filter(s => FilterHint.wants(j, 1 - s))
       // Sizes that become known while the side it was to be runs turn nothing around: what it was for has been held up.
-      val before = PlaceRuntimeFilters.recordOf(j).flatMap(_.filterSource).filter(fixed.contains)
+      val before = JoinRecord.of(j).flatMap(_.filterSource).filter(fixed.contains)
       // Nor is one that has all of the other's keys.
       lazy val selective = fixed.filter(s => sources(s).keys.exists(selects(j, Direction(s), _)))
       val sides =
@@ -117,7 +115,7 @@ final private[springbok] class JoinEstimates(
         else if (fixed.size > 1 && selective.nonEmpty) selective
         else fixed
       val forced =
-        for (s <- conf.getConf(SpringbokConf.FORCED); r <- PlaceRuntimeFilters.recordOf(j))
+        for (s <- conf.getConf(SpringbokConf.FORCED); r <- JoinRecord.of(j))
           yield sides(math.floorMod(s + r.id, sides.size))
       Right(
         Direction(forced.getOrElse(sides.minBy(s => bytes(j, Direction(s), sources(s)))))
@@ -248,7 +246,7 @@ final private[springbok] class JoinEstimates(
 
   /** The rows that pass an exchange. */
   private def passing(exchange: SparkPlan): Option[Estimate] = {
-    val below = ResolveRuntimeFilters.exchangeOf(exchange).children.headOption
+    val below = SummarizeKeysExec.exchangeOf(exchange).children.headOption
     val e = below.flatMap(_.collectFirst { case p if p.logicalLink.isDefined => stats(p.logicalLink.get) })
     val counted = exchange match {
       case q: QueryStageExec if q.isMaterialized => q.getRuntimeStatistics.rowCount.map(_.toDouble)

@@ -2,11 +2,10 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
-import org.apache.spark.sql.springbok.catalyst.Guarded
+import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.{JoinRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.JoinRecord
 
 /**
  * Places runtime filters: for each key of an equi-join, an edge from the exchange of its build side to the scans of files
@@ -45,7 +44,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
    *   whether adaptive execution runs the plan; else see [[PlaceStaticFilters]]
    */
   private[springbok] def placed(plan: SparkPlan, adaptive: Boolean): SparkPlan = {
-    def record = joinOf(plan)
+    def record = JoinRecord.first(plan)
     // A build side that prunes partitions is planned once more, with its filters in it.
     def done = plan.exists {
       case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => true
@@ -53,7 +52,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     }
     if (!conf.getConf(SpringbokConf.ENABLED) || record.isEmpty || done) plan
     else
-      Guarded("PlaceRuntimeFilters", plan, record.map(_.query)) {
+      RuleGuard("PlaceRuntimeFilters", plan, record.map(_.query)) {
         separately(plan, record.get, adaptive)
       }
   }
@@ -70,10 +69,4 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       separately(plan, of, adaptive)
     }
   }
-
-  private[springbok] def joinOf(plan: SparkPlan): Option[JoinRecord] =
-    plan.collectFirst { case j: BaseJoinExec if recordOf(j).isDefined => recordOf(j).get }
-
-  private[springbok] def recordOf(j: BaseJoinExec): Option[JoinRecord] =
-    j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag))
 }

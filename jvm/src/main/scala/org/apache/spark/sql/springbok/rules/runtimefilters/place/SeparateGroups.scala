@@ -14,8 +14,7 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.JoinRecord
-import org.apache.spark.sql.springbok.rules.hints.FilterHint
+import org.apache.spark.sql.springbok.record.{FilterHint, JoinRecord}
 
 /**
  * Puts an exchange above groups that a join computes in its own stage, as they are partitioned by its key already, where
@@ -63,7 +62,7 @@ final private[springbok] class SeparateGroups(
   def separated: SparkPlan = {
     val joins =
       if (!enabled) Nil
-      else plan.collect { case j: BaseJoinExec => PlaceRuntimeFilters.recordOf(j).map(j -> _) }.flatten
+      else plan.collect { case j: BaseJoinExec => JoinRecord.of(j).map(j -> _) }.flatten
     val asking = joins.flatMap { case (j, r) => asked(j, r) }
     for ((_, readers) <- asking.groupBy(_.groups.canonicalized)) {
       val (benefit, cost) = (readers.map(_.benefitMs).sum, costMs(readers.head.groups))
@@ -75,7 +74,7 @@ final private[springbok] class SeparateGroups(
     else {
       val result = plan.transformUp { case j: ShuffledJoin =>
         val apart =
-          for (r <- PlaceRuntimeFilters.recordOf(j); (s, _) <- r.separated; g <- groups(j, s)) yield {
+          for (r <- JoinRecord.of(j); (s, _) <- r.separated; g <- groups(j, s)) yield {
             val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
             exchange.setTagValue(tag, r)
             val child =

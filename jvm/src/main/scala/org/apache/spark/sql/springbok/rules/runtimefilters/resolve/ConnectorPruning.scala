@@ -7,10 +7,10 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
-import org.apache.spark.sql.execution.springbok.{Comparison, RuntimeFilterExec}
+import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates}
+import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 
 /**
  * What a connector's scan can leave out by the keys of a build side. Such a scan names the columns that it filters by when

@@ -8,10 +8,8 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
   BroadcastKeys,
-  BuildKey,
-  Comparison,
   RuntimeFilterExec,
-  SourceKey
+  SummarizeKeysExec
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
@@ -19,12 +17,15 @@ import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{
   BitmapContains,
   BloomContains,
+  BuildKey,
+  Comparison,
   FilterKey,
   KeyBitmap,
   KeyFacts,
   KeyPredicates,
   KeyType,
   Shipped,
+  SourceKey,
   SplitBlockBloom
 }
 import org.apache.spark.sql.springbok.reason.Reason
@@ -40,13 +41,13 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
 
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
-    val exchange = ResolveRuntimeFilters.exchangeOf(f.source)
+    val exchange = SummarizeKeysExec.exchangeOf(f.source)
     val outcome = record.memo match {
       case Some((of, o: Outcome)) if of eq exchange => o
       case _ =>
         val o = decide()
         record.memo = Some(exchange -> o)
-        record.waitedMs = ResolveRuntimeFilters.summaryOf(exchange).flatMap(_.runningMs)
+        record.waitedMs = SummarizeKeysExec.summaryOf(exchange).flatMap(_.runningMs)
         o
     }
     rewritten(outcome)
@@ -124,7 +125,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   }
 
   private def summarized(key: BuildKey, s: ShuffleQueryStageExec): Either[Reason, KeyFacts] = {
-    val summary = ResolveRuntimeFilters.summaryOf(s)
+    val summary = SummarizeKeysExec.summaryOf(s)
     val found = summary.flatMap(n => n.indexOf(key).map(n.summary -> _))
     found.toRight(Reason.noSummary).flatMap { case (sum, i) =>
       val partitions = s.shuffle.numMappers

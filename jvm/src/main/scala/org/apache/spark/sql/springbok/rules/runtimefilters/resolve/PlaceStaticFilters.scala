@@ -8,12 +8,11 @@ import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
   BroadcastBoundExec,
   BroadcastRange,
-  FilterInfo,
-  SourceKey
+  FilterInfo
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType}
+import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.{Pending, PlaceRuntimeFilters, Target}
 
 /**

@@ -2,10 +2,8 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
-import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
-import org.apache.spark.sql.springbok.catalyst.{Guarded, OwnClasses}
+import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
+import org.apache.spark.sql.springbok.catalyst.{OwnClasses, RuleGuard}
 import org.apache.spark.sql.springbok.reason.Reason
 
 /**
@@ -34,7 +32,7 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
     else {
       def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.query }
-      Guarded("ResolveRuntimeFilters", dropped(plan), record) {
+      RuleGuard("ResolveRuntimeFilters", dropped(plan), record) {
         plan.transformUp { case f: RuntimeFilterExec => new FilterDecision(f, conf).resolved }
       }
     }
@@ -43,22 +41,5 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
   private def dropped(plan: SparkPlan): SparkPlan = plan.transformUp { case f: RuntimeFilterExec =>
     f.info.record.decline(Reason.failed)
     f.child
-  }
-
-  /** An exchange itself; of a stage the one that it runs, its own or a twin that it reuses. */
-  def exchangeOf(source: SparkPlan): SparkPlan = source match {
-    case s: ExchangeQueryStageExec => exchangeOf(s.plan)
-    case ReusedExchangeExec(_, e) => e
-    case e => e
-  }
-
-  /** The summary under an exchange or its stage, of the run that filled it. */
-  def summaryOf(source: SparkPlan): Option[SummarizeKeysExec] =
-    exchangeOf(source).children.headOption.flatMap(under)
-
-  private def under(p: SparkPlan): Option[SummarizeKeysExec] = p match {
-    case k: SummarizeKeysExec => Some(k)
-    case _: WholeStageCodegenExec | _: InputAdapter => under(p.children.head)
-    case _ => None
   }
 }

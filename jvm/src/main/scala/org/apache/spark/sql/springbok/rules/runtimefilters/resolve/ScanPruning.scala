@@ -7,11 +7,10 @@ import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.execution.springbok.Comparison
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates, KeyType}
+import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates, KeyType}
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.source.{Footers, ParquetFooters}
 import org.apache.spark.sql.types._

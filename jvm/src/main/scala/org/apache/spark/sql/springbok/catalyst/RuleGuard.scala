@@ -10,13 +10,17 @@ import scala.util.control.NonFatal
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.QueryRecord
+
+/** Where failures of rules are recorded. */
+trait FailureLog {
+  def failed(rule: String, e: Throwable): Unit
+}
 
 /**
  * The edge of every rule: what goes wrong inside is logged once, recorded, and the original plan goes on. A
  * cancelled query does not: its thread is to stop.
  */
-object Guarded extends Logging {
+object RuleGuard extends Logging {
 
   /** Thrown on purpose, by the setting that makes a rule fail. */
   final class Injected(rule: String) extends RuntimeException(s"injected into $rule")
@@ -51,7 +55,7 @@ object Guarded extends Logging {
    * @param planning
    *   whether a query waits for it
    */
-  def apply[T](rule: String, original: => T, record: => Option[QueryRecord], planning: Boolean = true)(
+  def apply[T](rule: String, original: => T, record: => Option[FailureLog], planning: Boolean = true)(
       body: => T
   ): T = {
     val start = System.nanoTime()

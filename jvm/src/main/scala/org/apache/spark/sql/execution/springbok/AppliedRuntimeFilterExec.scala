@@ -1,0 +1,158 @@
+package org.apache.spark.sql.execution.springbok
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.catalyst.plans.QueryPlan
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
+import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.springbok.catalyst.PlanInputs
+import org.apache.spark.sql.springbok.catalyst.RowFilter
+import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
+
+/**
+ * A runtime filter that was decided: what could be pushed is in the scan below; `predicate` is tested row by row.
+ *
+ * It removes only rows whose key is null or is proven not to be on the build side, which the join would remove. A task in
+ * which a sample of rows is rejected too rarely stops testing for a while.
+ *
+ * @param predicate
+ *   None where pushing to the scan is all that pays
+ * @param source
+ *   the canonical form of the build side: a twin with another build side is another plan
+ */
+case class AppliedRuntimeFilterExec(
+    sourceKey: SourceKey,
+    key: Expression,
+    predicate: Option[Expression],
+    @transient source: SparkPlan,
+    child: SparkPlan
+)(@transient val info: FilterInfo)
+    extends UnaryExecNode
+    with CodegenSupport
+    with RowFilter {
+  override protected def otherCopyArgs: Seq[AnyRef] = info :: Nil
+  override def nodeName: String = "RuntimeFilter"
+  override def output: Seq[Attribute] = child.output
+  override def outputPartitioning: Partitioning = child.outputPartitioning
+  override def outputOrdering: Seq[SortOrder] = child.outputOrdering
+
+  override lazy val metrics: Map[String, SQLMetric] = Map(
+    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
+    "numPauses" -> SQLMetrics.createMetric(sparkContext, "number of times the filter was not worth testing")
+  )
+
+  private def label: String =
+    s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${FilterKey.label(key)}"
+  override def simpleString(maxFields: Int): String = s"$nodeName $label"
+  override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
+  override def usedInputs: AttributeSet = AttributeSet.empty
+
+  // Not the predicate: twins read the same summary, but each has a bloom filter object of its own. A late filter is as
+  // the edge that another planning has in its place.
+  override protected def doCanonicalize(): SparkPlan = {
+    val at = QueryPlan.normalizeExpressions(key, child.output)
+    if (late.isDefined) RuntimeFilterExec(sourceKey, at, child.canonicalized, source)(null)
+    else AppliedRuntimeFilterExec(sourceKey, at, None, source, child.canonicalized)(null)
+  }
+
+  /** The filter that the scan does not wait for, if it is one. */
+  def late: Option[LateFilter] = predicate.collect { case LateContains(_, f) => f }
+
+  // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
+  // one, as a file's are.
+  private def keepAtMost: Int =
+    if (info.grouped || !fixedOrder(child))
+      AppliedRuntimeFilterExec.sample
+    else ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
+
+  private def fixedOrder(p: SparkPlan): Boolean = p match {
+    case _: FileSourceScanExec => true
+    case b: BatchScanExec => b.scan.isInstanceOf[FileScan]
+    case _: Exchange => false
+    case _ =>
+      val inputs = PlanInputs.of(p)
+      inputs.nonEmpty && inputs.forall(fixedOrder)
+  }
+
+  override protected def doExecute(): RDD[InternalRow] = predicate match {
+    case None => child.execute()
+    case Some(p) =>
+      late.foreach(_.startBuildSide(sparkContext, source))
+      val out = longMetric("numOutputRows")
+      val (pauses, atMost, missing) = (longMetric("numPauses"), keepAtMost, late)
+      val input = child.output
+      child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
+        val test = Predicate.create(p, input)
+        test.initialize(partition)
+        val sampler = new FilterSampler(atMost)
+        rows.filter { row =>
+          val keep = missing.exists(!_.here()) || sampler.paused() || {
+            val passed = test.eval(row)
+            if (sampler.saw(passed)) pauses += 1
+            passed
+          }
+          if (keep) out += 1
+          keep
+        }
+      }
+  }
+
+  override def inputRDDs(): Seq[RDD[InternalRow]] = {
+    late.foreach(_.startBuildSide(sparkContext, source))
+    child.asInstanceOf[CodegenSupport].inputRDDs()
+  }
+
+  override protected def doProduce(ctx: CodegenContext): String =
+    child.asInstanceOf[CodegenSupport].produce(ctx, this)
+
+  override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = predicate match {
+    case None => consume(ctx, input)
+    case Some(p) =>
+      // What a task does not test is no sample of what the filter rejects.
+      val here = late.fold("")(f => s"${ctx.addReferenceObj("late", f)}.here() && ")
+      val out = metricTerm(ctx, "numOutputRows")
+      val pauses = metricTerm(ctx, "numPauses")
+      val name = classOf[FilterSampler].getName
+      val sampler = ctx.addMutableState(name, "filterSampler", v => s"$v = new $name($keepAtMost);")
+      val keep = ctx.freshName("keep")
+      ctx.currentVars = input
+      val evaluated = evaluateRequiredVariables(child.output, input, p.references)
+      val test = BindReferences.bindReference(p, child.output).genCode(ctx)
+      s"""
+         |do {
+         |  $evaluated
+         |  boolean $keep = true;
+         |  if ($here!$sampler.paused()) {
+         |    ${test.code}
+         |    $keep = !${test.isNull} && ${test.value};
+         |    if ($sampler.saw($keep)) $pauses.add(1);
+         |  }
+         |  if (!$keep) continue;
+         |  $out.add(1);
+         |  ${consume(ctx, input)}
+         |} while(false);
+       """.stripMargin
+  }
+
+  /** The same of a build side that is computed in another way. */
+  def withSource(other: SparkPlan): AppliedRuntimeFilterExec = {
+    val f = copy(source = other)(info)
+    f.copyTagsFrom(this)
+    f
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): AppliedRuntimeFilterExec =
+    copy(child = newChild)(info)
+}
+
+object AppliedRuntimeFilterExec {
+
+  /** Rows of a sample. */
+  val sample: Int = 1 << 14
+}

@@ -1,0 +1,34 @@
+package org.apache.spark.sql.execution.springbok
+
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.physical.LateFilter
+import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+
+/**
+ * What is known of a filter when it is placed; no part of the plan's identity.
+ *
+ * @param domain
+ *   distinct values that the probe side's key takes, None if unknown
+ * @param saving
+ *   what a removed row saves between scan and join
+ * @param wanted
+ *   whether the query asks for it by a hint
+ * @param pushable
+ *   whether the scan may be told of it: nothing else reads by the same one
+ * @param grouped
+ *   whether rows are grouped between scan and join: then rows of a group must go together, or what is computed of the
+ *   rest of a group that has no match might raise an error that the whole group does not
+ * @param late
+ *   the filter as one that the scan does not wait for, if it is one
+ */
+final case class FilterInfo(
+    query: QueryRecord,
+    record: FilterRecord,
+    domain: Option[Double],
+    saving: FilterCost.Saving,
+    minRejection: Double,
+    wanted: Boolean = false,
+    pushable: Boolean = true,
+    grouped: Boolean = false,
+    late: Option[LateFilter] = None
+)
