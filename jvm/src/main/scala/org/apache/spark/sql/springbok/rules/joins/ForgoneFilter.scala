@@ -6,9 +6,9 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost, JoinOrderCost}
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.JoinEstimates
 import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
 
 /**
@@ -26,7 +26,7 @@ private[springbok] object ForgoneFilter {
       conf: SQLConf,
       cores: Int
   ): (JoinCost.Filtered, JoinCost.Filtered) = {
-    val (left, right) = JoinEstimates.filterable(j.joinType)
+    val filterable = Sides.dropUnmatched(j.joinType)
     val filters = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
     def side(
         can: Boolean,
@@ -45,7 +45,7 @@ private[springbok] object ForgoneFilter {
       val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.kept)
       ns / 1e6 / cores >= conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS)
     }
-    (side(left, j.left, lk, j.right, rk), side(right, j.right, rk, j.left, lk))
+    (side(filterable.left, j.left, lk, j.right, rk), side(filterable.right, j.right, rk, j.left, lk))
   }
 
   private def filtered(

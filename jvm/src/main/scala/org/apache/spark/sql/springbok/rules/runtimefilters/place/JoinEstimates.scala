@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType, SplitBlockBloom}
@@ -272,17 +273,9 @@ final private[springbok] class JoinEstimates(
 
 private[springbok] object JoinEstimates {
 
-  /** Whether the left, and whether the right side may be filtered by the other: rows without a match are dropped. */
-  def filterable(t: JoinType): (Boolean, Boolean) = t match {
-    case _: InnerLike | LeftSemi => (true, true)
-    case RightOuter => (true, false)
-    case LeftOuter | LeftAnti => (false, true)
-    case _ => (false, false)
-  }
-
   /** The sides, 0 or 1, whose keys may filter the other one. */
   def sources(t: JoinType): Seq[Int] = {
-    val (fromRight, fromLeft) = filterable(t)
-    Seq(0 -> fromLeft, 1 -> fromRight).collect { case (side, true) => side }
+    val filterable = Sides.dropUnmatched(t)
+    JoinSide.both.filter(s => filterable(s.other)).map(_.index)
   }
 }

@@ -1,0 +1,58 @@
+package org.apache.spark.sql.springbok.catalyst
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+
+/** One side of a join. */
+sealed abstract class JoinSide extends Product with Serializable {
+
+  /** Its position among the join's children. */
+  def index: Int
+
+  def other: JoinSide
+}
+
+object JoinSide {
+  case object Left extends JoinSide {
+    override def index: Int = 0
+    override def other: JoinSide = Right
+  }
+
+  case object Right extends JoinSide {
+    override def index: Int = 1
+    override def other: JoinSide = Left
+  }
+
+  /** Both sides, the left one first. */
+  val both: Seq[JoinSide] = Seq(Left, Right)
+
+  def of(build: BuildSide): JoinSide = if (build == BuildLeft) Left else Right
+}
+
+/** A value for each side of a join. */
+final case class Sides[+T](left: T, right: T) {
+  def apply(side: JoinSide): T = if (side == JoinSide.Left) left else right
+  def map[U](f: T => U): Sides[U] = Sides(f(left), f(right))
+  def zip[U](that: Sides[U]): Sides[(T, U)] = Sides((left, that.left), (right, that.right))
+  def swapped: Sides[T] = Sides(right, left)
+  def updated[U >: T](side: JoinSide, value: U): Sides[U] =
+    if (side == JoinSide.Left) copy(left = value) else copy(right = value)
+  def toSeq: Seq[T] = Seq(left, right)
+}
+
+object Sides {
+  def children(j: BaseJoinExec): Sides[SparkPlan] = Sides(j.left, j.right)
+
+  def keys(j: BaseJoinExec): Sides[Seq[Expression]] = Sides(j.leftKeys, j.rightKeys)
+
+  /** Whether a join of this type drops the rows of a side that have no match: a runtime filter may remove them earlier. */
+  def dropUnmatched(t: JoinType): Sides[Boolean] = t match {
+    case _: InnerLike | LeftSemi => Sides(true, true)
+    case RightOuter => Sides(true, false)
+    case LeftOuter | LeftAnti => Sides(false, true)
+    case _ => Sides(false, false)
+  }
+}
