@@ -26,6 +26,8 @@ SCENARIOS = [
     "speculative copy of a building task",
     "speculative copy of a probing task",
     "query cancelled",
+    # Executors once asked by a message that the driver's RPC environment does not know: it closed the connection, and
+    # they exited.
     "a late filter, and an executor killed while probing",
     "eight queries at once, two sessions",
 ]

@@ -33,6 +33,7 @@ print(json.dumps({"rows": rows, "joins": joins}))
 
 
 def test_a_build_side_hundreds_of_times_its_estimate_is_no_broadcast(tmp_path: Path) -> None:
+    # The driver once ran out of memory here, where Spark alone sorts and merges.
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, cwd=tmp_path, check=False
     )

@@ -25,6 +25,7 @@ def test_the_jar_holds_springbok_and_nothing_else() -> None:
 
 
 def test_logs_above_debug_hold_no_values_and_no_paths() -> None:
+    # A failing rule once logged its exception's message as a warning. Such a message may quote data.
     # All of them: what they may name is a rule, a class, a setting or a version.
     texts = []
     for source in (ROOT / "jvm" / "src" / "main").rglob("*.scala"):

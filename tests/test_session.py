@@ -119,6 +119,7 @@ def test_an_unknown_query_of_the_demo_is_one_sentence() -> None:
 
 
 def test_configure_keeps_what_spark_submit_was_given(tmp_path: Path) -> None:
+    # `configure()` once replaced the `--jars` and `spark.sql.extensions` of spark-submit.
     with zipfile.ZipFile(tmp_path / "other.jar", "w") as z:
         z.writestr("empty", "")
     job = tmp_path / "job.py"

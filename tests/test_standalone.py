@@ -49,6 +49,8 @@ def master(tmp_path: Path) -> Iterator[str]:
 
 
 def test_executors_come_and_go_have_their_workers_cores_and_answers_stay(master: str, tmp_path: Path) -> None:
+    # Without `spark.executor.cores` an executor once counted as one core, and a task got all of its memory.
+    # Each planning once asked the block managers' master for the executors, which may take as long as losing one.
     script = [sys.executable, "-m", "cluster.standalone", str(tmp_path), master]
     env = os.environ | {"PYTHONPATH": str(HERE)}
     done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)

@@ -29,6 +29,8 @@ class FaultSuite extends SpringbokTest {
 
   private def answer: Seq[String] = off(sorted(spark.sql(query("none", "none", "MERGE")).collect()))
 
+  // A build side with `row_number` or `lag` was once taken for deterministic. Computed again after an
+  // executor was lost, it may hold keys that its filter never saw.
   test("a build side that picks among ties gives no filter: computed again, it may pick others") {
     def build(function: String) =
       s"""SELECT /*+ MERGE(m) */ f.k, count(*) FROM fact f
@@ -51,6 +53,8 @@ class FaultSuite extends SpringbokTest {
       assert(!declined(same(build(function))).contains("BUILD_SIDE_INDETERMINATE"))
   }
 
+  // Groups chosen by a floating-point sum or by `percentile_approx` were once expected to be the same when
+  // computed again.
   test(
     "groups chosen by an aggregate that depends on the order of its rows give no filter; carried along it does no harm"
   ) {

@@ -49,6 +49,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     assert(other.sql("SELECT 1").count() == 1 && other.conf.get(key) == "true")
   }
 
+  // `RESET` once removed Springbok's changes of Spark's settings for the rest of the session.
   test("RESET takes nothing away for good that Springbok needs of Spark's settings") {
     val s = spark.newSession()
     def evaluator = s.conf.getOption("spark.sql.adaptive.customCostEvaluatorClass")
@@ -69,6 +70,8 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     result.get()
   }
 
+  // With the jar from `--jars`, adaptive queries once failed in threads of a common pool, because Spark loads
+  // its cost evaluator by name. So did a query that one thread optimized and another thread planned.
   test("a query runs in a thread whose class loader does not know the jar, as in the common pool's") {
     val own = classOf[SpringbokExtensions].getClassLoader
     val df = spark.range(10).repartition(3)

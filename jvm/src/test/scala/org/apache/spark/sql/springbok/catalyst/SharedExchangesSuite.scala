@@ -26,6 +26,7 @@ class SharedExchangesSuite extends SpringbokTest {
     assert(leaf(parts.take(1)) != leaf(parts.drop(1)) && leaf(parts) != leaf(parts.take(1)))
   }
 
+  // Planning a hundred shuffled joins once walked finished stages again and again.
   test("a plan that stands in many places of another one is gone through once") {
     val leaf: SparkPlan = RangeExec(Range(0, 10, 1, 1))
     val deep = (1 to 60).foldLeft(leaf)((p, _) => UnionExec(Seq(p, p)))

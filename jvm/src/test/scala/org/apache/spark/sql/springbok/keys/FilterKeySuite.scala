@@ -81,6 +81,8 @@ class FilterKeySuite extends SpringbokTest {
     }
   }
 
+  // A key that casts a far date to a timestamp was once computed at the scan, where it raised an error for a
+  // row that the query drops.
   test("a date that no timestamp can hold is not cast before its row is known to reach the join") {
     conf(shuffled: _*) {
       val day = "date_add(DATE'2000-01-01', CASE WHEN id = 59999 THEN 200000000 ELSE few END)"
@@ -171,6 +173,8 @@ class FilterKeySuite extends SpringbokTest {
     }
   }
 
+  // A filter between a cached table and the projections above it once made adaptive execution take the
+  // filter's build side for the table, and the query failed. Fuzzing found it (seeds 500 and 501).
   test("a cached table below a filter is not taken for the build side of its runtime filter") {
     spark.sql("CACHE TABLE kept AS SELECT * FROM fact WHERE id < 30000")
     val left =
@@ -182,6 +186,8 @@ class FilterKeySuite extends SpringbokTest {
     spark.sql("UNCACHE TABLE kept")
   }
 
+  // The scan once skipped some rows of a non-matching group and read others. A division by the sum of the
+  // rest failed the query.
   test("no part of a group is left below an aggregate: what is computed of it might raise an error") {
     // Of the group 500 the row group that is skipped has the values that are not 0.
     table(

@@ -8,6 +8,8 @@ import org.apache.spark.unsafe.types.UTF8String
 class KeySummarySuite extends SpringbokTest {
   private def summary: KeySummary = new KeySummary(Seq(LongType -> 1024L), 10, Long.MaxValue, Long.MaxValue)
 
+  // A summary once printed itself without end, which could end the application when a heartbeat's
+  // accumulators were printed. Summaries of megabytes were also part of heartbeats.
   test("a summary that listeners print does not print itself for ever, and stays out of heartbeats") {
     val registered = summary
     spark.sparkContext.register(registered)
@@ -15,6 +17,7 @@ class KeySummarySuite extends SpringbokTest {
     assert(registered.excludeFromHeartbeat)
   }
 
+  // `maxMergeBytes` once counted for each key alone, whatever the driver's heap.
   test("the keys of a stage share the bytes that may be merged, which the driver's heap bounds as well") {
     val two = new KeySummary(Seq.fill(2)(LongType -> 1024L), 10, mergeBytes = 1500, taskBytes = 10000)
     assert(two.begin(0).map(_.bloomBytes).toSeq == Seq(1024L, 0L))
@@ -22,12 +25,14 @@ class KeySummarySuite extends SpringbokTest {
     assert(cluster.mergeLimit(256L << 20) < (64L << 20) && cluster.mergeLimit(100) == 100)
   }
 
+  // The bloom filters of a task were once bounded by the driver's heap alone.
   test("a task fills no more than its part of the executor's heap") {
     val summary = new KeySummary(Seq.fill(2)(LongType -> 1024L), 10, mergeBytes = 1L << 30, taskBytes = 1500)
     assert(summary.begin(0).map(_.bloomBytes).toSeq == Seq(1024L, 0L))
     assert(Cluster(9, 8, 1L << 30, 8L << 30, 1).summaryLimit < (8L << 20))
   }
 
+  // The texts of a set operation were once listed as keys, up to a whole column per task.
   test("texts are not listed as keys: the driver would get all of a column") {
     def facts(texts: Seq[String]) = {
       val f = new KeyFacts(StringType, 1024, 1024)
@@ -44,6 +49,8 @@ class KeySummarySuite extends SpringbokTest {
     assert(facts(long.take(8)).union(facts(long.drop(8).take(8))).values == null)
   }
 
+  // The next batch could once overwrite a listed key: `UTF8String.clone` returns the reader's own array if
+  // the string fills it.
   test("a listed string is a copy, also of a string that has an array for itself") {
     val bytes = "first".getBytes
     val f = new KeyFacts(StringType, 10, 0)

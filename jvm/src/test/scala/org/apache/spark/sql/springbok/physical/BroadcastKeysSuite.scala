@@ -21,6 +21,7 @@ class BroadcastKeysSuite extends SpringbokTest {
     BroadcastKeys.unique(b, conf)
   }
 
+  // On a cluster, whole broadcasts were once read back at each re-planning to learn this.
   test("whether a broadcast has a key twice is read from it once, and not at all if it has many rows") {
     for (
       (keys, once) <- Seq(

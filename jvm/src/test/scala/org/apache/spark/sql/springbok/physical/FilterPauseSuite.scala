@@ -24,6 +24,7 @@ class FilterPauseSuite extends SpringbokTest {
     assert((1 to n).forall(_ => !useful.paused() && !useful.saw(passed = false)))
   }
 
+  // Spark's shuffle checksums take that for an indeterminate stage.
   test("a filter paused on rows of no fixed order: a task that ran again wrote other rows than before") {
     table("rows", "SELECT id AS k FROM range(200000)")
     spark.sql("CACHE TABLE kept AS SELECT k + 1 AS k FROM rows"): Unit

@@ -144,6 +144,7 @@ class ReportSuite extends SpringbokTest {
     assert(sorted(off.collect()) == sorted(df.collect()))
   }
 
+  // The report of such a query once failed.
   test(
     "an exchange directly above another one is a fragment of its own, as a scan that is repartitioned and then shuffled"
   ) {

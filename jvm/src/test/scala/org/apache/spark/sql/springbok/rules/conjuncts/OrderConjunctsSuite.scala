@@ -103,6 +103,7 @@ class OrderConjunctsSuite extends SpringbokTest {
     starts("a >= 1000 AND picky(a) AND s LIKE '%1%5%'")("a >= ", "LIKE", "picky")
   }
 
+  // Such a cast could once move before its guard.
   test("a cast of a variant, which raises in any mode, passes no guard") {
     conf("spark.sql.ansi.enabled" -> "false") {
       spark.sql(

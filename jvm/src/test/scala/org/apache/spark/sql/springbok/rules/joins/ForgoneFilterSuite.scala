@@ -34,6 +34,8 @@ class ForgoneFilterSuite extends SpringbokTest {
     assert(input(df, "k", first = true).right.unfiltered > 0.7 * input(df, "k", first = true).right.bytes)
   }
 
+  // A broadcast was once charged for a filter that is too small to be made. Both sides were shuffled instead,
+  // and 27 million rows of a third table with them (TPC-DS q54).
   test("it costs nothing where no filter could go there") {
     val none = Seq(
       groups.replace("JOIN (", "FULL OUTER JOIN ("),
@@ -55,6 +57,8 @@ class ForgoneFilterSuite extends SpringbokTest {
       conf(setting)(assert(input(same(groups), "k", first = true).right.unfiltered == 0))
   }
 
+  // When a join was planned again, its build side was once reduced again by the filter that had already
+  // reduced it. Estimates fell with each hop, and a side of a million groups was broadcast (TPC-H q2).
   test("rows that a join's own filter has removed below are not removed once more when it is planned anew") {
     val sql = """SELECT count(*), sum(p.grp) FROM fact f JOIN sup s ON f.s = s.s JOIN nat n ON s.n = n.n
                 |JOIN part p ON f.k = p.k WHERE n.r = 2""".stripMargin

@@ -53,6 +53,7 @@ class JoinStrategySuite extends SpringbokTest {
     }
   }
 
+  // `autoBroadcastJoinThreshold=-1` once stopped Spark's broadcasts but not Springbok's.
   test("who switched Spark's broadcasts off gets none of Springbok's but by a hint or a limit of its own") {
     val key = SpringbokConf.BROADCAST_BYTES_LIMIT.key
     val limit = spark.conf.get(key)
@@ -171,6 +172,8 @@ class JoinStrategySuite extends SpringbokTest {
     }
   }
 
+  // Once the pruned scan was part of a stage, the join was planned again as a shuffle, and the broadcast ran
+  // for the pruning alone.
   test("a broadcast that prunes partitions stays one when the pruned scan is a stage already") {
     table(
       "sold",

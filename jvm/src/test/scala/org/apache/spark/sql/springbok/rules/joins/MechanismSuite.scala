@@ -167,6 +167,8 @@ class MechanismSuite extends SpringbokTest {
     }
   }
 
+  // A build side that is a join was once broadcast in the belief that its key is unique. Skewed keys gave
+  // hundreds of times the rows, and the driver ran out of memory.
   test("a broadcast of a join whose keys only look unique is not made") {
     // As many keys as rows by their range, and nearly all rows have one of them.
     val build = "SELECT a.id AS k, b.id AS g FROM skewed a JOIN skewed b ON a.k = b.k WHERE a.id < 1000"

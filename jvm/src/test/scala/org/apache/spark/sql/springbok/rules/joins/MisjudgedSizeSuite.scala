@@ -38,6 +38,8 @@ class MisjudgedSizeSuite extends SpringbokTest {
   private def codes(d: JoinDecision): Set[String] =
     d.choice.alternatives.flatMap(_.ruledOut).map(_.code).toSet
 
+  // The bound of a filter's rows once assumed that values are spread evenly over their range. One row of 1970
+  // made a table's last month look empty, and nearly the whole table was broadcast.
   test("a date of 1970 does not have a whole table broadcast as if it were a month's part of it") {
     def sql(t: String) =
       s"SELECT count(*), max(e.t) FROM facts f JOIN $t e ON f.k = e.k WHERE e.day >= DATE'2026-06-01'"
@@ -51,6 +53,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     assert(joins(same(sql("events"))).head.isInstanceOf[BroadcastHashJoinExec])
   }
 
+  // Also once wrong by the assumption that values are spread evenly.
   test("one of three values may be nearly all of them") {
     conf(smallHeap) {
       assert(
@@ -64,6 +67,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     }
   }
 
+  // Rows that only the catalog's own bytes confirm once counted as a bound.
   test(
     "analyzed rows of a table whose files are not listed are no bound: only the catalog's own bytes confirm them"
   ) {
@@ -81,6 +85,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     for (name <- Seq("unlisted", "listed")) spark.sql(s"DROP TABLE $name"): Unit
   }
 
+  // Arrays, maps and structs once counted as one element a row, so a side of gigabytes looked like megabytes.
   test("arrays are as wide as their elements") {
     val sql = "SELECT count(*), max(size(v.a)) FROM facts f JOIN vectors v ON f.k = v.k"
     val side = decision("SELECT f.k, v.a FROM facts f JOIN vectors v ON f.k = v.k").input.get.right
@@ -88,6 +93,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     same(sql): Unit
   }
 
+  // A cached table was once as wide as its types, so a side of gigabytes looked like megabytes.
   test("a cached table is as wide as its buffers say") {
     spark.sql(
       "CACHE TABLE wide AS SELECT id AS k, repeat(sha2(cast(id AS STRING), 256), 50) AS t FROM range(500)"
@@ -97,6 +103,8 @@ class MisjudgedSizeSuite extends SpringbokTest {
     spark.sql("UNCACHE TABLE wide"): Unit
   }
 
+  // The table of a shuffled hash join was once taken for four times its compressed rows, although the rows
+  // had been counted. Rows that compress well then did not fit the task.
   test("a hash table is not taken for smaller than the rows that were counted, as well as they compress") {
     val sql = "SELECT count(*), max(s.t), max(f.v) FROM facts f JOIN skewed s ON f.k = s.k"
     conf(
@@ -112,6 +120,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     }
   }
 
+  // A join below `coalesce(1)` was once broadcast, and one task read the whole fact table.
   test("a join that is coalesced into few tasks stays as Spark plans it, unless a shuffle is in between") {
     def reason(sql: String, tasks: Int): Reason = {
       val df = spark.sql(sql).coalesce(tasks)
@@ -126,6 +135,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     )
   }
 
+  // A small result of a long computation was once broadcast, and Spark gave up waiting for it.
   test("without adaptive execution nothing is broadcast that may take longer than Spark waits for it") {
     val sql =
       "SELECT count(*) FROM facts f JOIN (SELECT max(id) % 10 AS k FROM range(30000000)) g " +
@@ -138,6 +148,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     )
   }
 
+  // A threshold of Spark's that is larger than Springbok's default limit was once ignored.
   test("Spark's thresholds stand in for a limit that is not set") {
     val key = SpringbokConf.BROADCAST_BYTES_LIMIT.key
     conf(key -> spark.conf.get(key)) {

@@ -125,6 +125,8 @@ class PlacementSuite extends SpringbokTest {
     )
   }
 
+  // Such rows were once expected to be shuffled by the keys, because Spark would not broadcast a page of 64
+  // MB by size. TPC-DS q14b shuffled 26 million rows twice for it.
   test(
     "the rows of a join whose broadcast has run lie where its streamed side has them, however large the relation"
   ) {

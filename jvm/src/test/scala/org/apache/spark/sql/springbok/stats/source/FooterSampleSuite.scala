@@ -59,6 +59,7 @@ class FooterSampleSuite extends SpringbokTest {
     assert(alone.get == 0)
   }
 
+  // They were once read as another user than the caller.
   test("footers that are read in threads are read as the caller's user") {
     distant("owned", 4)
     val users = ConcurrentHashMap.newKeySet[String]()
@@ -84,6 +85,7 @@ class FooterSampleSuite extends SpringbokTest {
     }
   }
 
+  // An interrupt also made the footers unreadable for all queries for a minute.
   test("a cancelled query's footers counted as unreadable, and its planning went on") {
     distant("cancelled", 1)
     DistantFileSystem.opening = _ => {
@@ -138,6 +140,7 @@ class FooterSampleSuite extends SpringbokTest {
     assert(opened.get == 1)
   }
 
+  // A long-lived driver of wide tables filled up.
   test("footers were kept by number: those of wide tables filled the heap") {
     val kept = new RecentlyUsed[String, String](16)(_.length.toLong)
     for (key <- Seq("a", "b", "c", "d")) kept.put(key, key * 4)

@@ -27,6 +27,7 @@ class PartitionListingSuite extends SpringbokTest with Eventually {
     spark.sql("DROP TABLE listed"): Unit
   }
 
+  // One failure of the catalog left a table without statistics for ten minutes.
   test("a catalog that failed once was not asked again for minutes") {
     create("failing")
     val failing = index("failing")

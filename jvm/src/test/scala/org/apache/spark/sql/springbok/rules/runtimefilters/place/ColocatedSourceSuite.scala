@@ -74,6 +74,8 @@ class ColocatedSourceSuite extends SpringbokTest {
     same(s"SELECT count(*), sum(l.v), sum(b.v) FROM ($left) l JOIN big b ON l.sk <=> b.k")
   }
 
+  // A filter once read an exchange in the middle of an aggregate. Adaptive execution put a copy of that stage
+  // in place of the whole aggregate, and partial groups were the answer.
   test("below an aggregate or a window's limit there is no source, whichever side it is on") {
     // Several tasks have groups of the same key: an aggregate that got lost would show.
     conf("spark.sql.files.maxPartitionBytes" -> "4000", SpringbokConf.FILTER_SEPARATE.key -> "false") {
@@ -93,6 +95,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     }
   }
 
+  // Planning time once doubled with each join of a chain on one key.
   test("a long chain of joins on one key is planned in time that does not double with each") {
     val chain = (1 to 24).map(i => s"JOIN wide w$i ON w0.k = w$i.k").mkString(" ")
     same(s"SELECT count(*), sum(w24.v) FROM wide w0 $chain WHERE w0.v < 40")

@@ -99,6 +99,8 @@ class ConnectorSuite extends SpringbokTest {
     assert(connector(df).map(_.filteredPartitions.flatten.size) == Seq(10))
   }
 
+  // A second filter was once made from a key whose partitions dynamic pruning, or whose rows Spark's bloom
+  // filter, had already removed.
   test("Spark's own partition pruning of files is not done twice, and is where Spark gives it up") {
     table("parts", rows, partitionBy = Seq("day"))
     val twice = same(byMonth("parts"))
@@ -184,6 +186,8 @@ class ConnectorSuite extends SpringbokTest {
     conf(shuffled: _*)(assert(merged("on_") == off(merged("off_"))))
   }
 
+  // Where nothing counted the rows, the left side once filtered the right side: the scan of a small Delta
+  // dimension waited for the fact table.
   test("of two sides that nobody has counted the one of fewer bytes filters the other") {
     for (
       (name, sql) <- Seq("bigtext" -> rows, "smalltext" -> "SELECT id AS day, id % 5 AS grp FROM range(20)")

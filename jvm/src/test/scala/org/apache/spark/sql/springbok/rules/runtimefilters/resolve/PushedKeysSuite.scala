@@ -52,6 +52,8 @@ class PushedKeysSuite extends SpringbokTest {
   }
 
   for ((what, count) <- Seq("a few" -> 8, "some" -> 14, "many" -> 100))
+    // A Latin-1 string was once pushed to Parquet's reader, which looked for another string and skipped
+    // matching rows.
     test(s"strings that are no UTF-8 are not pushed, as Parquet would be asked for others: $what") {
       val df =
         same(s"SELECT /*+ SHUFFLE_HASH(c) */ l.v, g FROM latin l JOIN cities c ON l.s = c.s WHERE g < $count")
@@ -63,6 +65,8 @@ class PushedKeysSuite extends SpringbokTest {
     same("SELECT count(*) FROM latin l LEFT SEMI JOIN (SELECT max(s) AS s FROM cities) c ON l.s <= c.s")
   }
 
+  // Spark's Parquet filters once cut a decimal bound down to the digits of an older, narrower file, and row
+  // groups with matches were skipped.
   test("decimals that are narrower in the files are not pushed: beyond their digits others are asked for") {
     val df =
       same("SELECT /*+ SHUFFLE_HASH(w) */ f.v, g FROM widened f JOIN wide w ON f.d = w.d WHERE g < 1500")
@@ -75,6 +79,7 @@ class PushedKeysSuite extends SpringbokTest {
     assert(removed(exact) == 27000, record(exact).filters.map(_.outcome.text))
   }
 
+  // Such a bound once skipped the rows of that millisecond in files that keep milliseconds.
   test("a bound of a part of a millisecond leaves rows of that millisecond") {
     for (op <- Seq("<", "<=")) {
       val df = same(s"SELECT /*+ BROADCAST(b) */ sum(v) FROM millis m JOIN instant b ON m.t $op b.t")
@@ -89,6 +94,9 @@ class PushedKeysSuite extends SpringbokTest {
       "EXISTS (SELECT * FROM few WHERE id = P AND g < 3)"
     )
   )
+    // The catalog was once asked for the query's spelling, and failed the query or pruned nothing. Keys also
+    // once went to the Hive metastore, which fails on long lists and some strings, and compares strings by a
+    // collation of its own.
     test(s"a partition column that the query spells otherwise: $on") {
       // Of Spark's own dynamic pruning there is none, so that the catalog is asked for partitions when the scan starts.
       conf("spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false") {
@@ -105,6 +113,8 @@ class PushedKeysSuite extends SpringbokTest {
       }
     }
 
+  // A day before the Gregorian calendar was once pushed to Parquet as another day, and row groups with
+  // matches were skipped.
   test("days that Java's old calendar leaves out are not pushed as others") {
     // Spark pushes a literal of such a day, so they are chosen by another column.
     for (which <- Seq("g = 36", "g BETWEEN 36 AND 66")) {
@@ -118,6 +128,8 @@ class PushedKeysSuite extends SpringbokTest {
     }
   }
 
+  // The statistics of two columns were once asked for together. For some names all filters on Delta tables
+  // were lost.
   test("a column of any name can be asked for what else is known of it") {
     val group = RowGroup(10, Map("customer_id" -> Range(0, 9), "store_id" -> Range(0, 9)), Map.empty)
     for (column <- Seq("customer_id", "store_id")) {
