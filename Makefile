@@ -26,10 +26,11 @@ demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QU
 test: lint $(JAR)  ## lint, then Scala tests and Python tests side by side
 	$(MAKE) --keep-going --jobs=2 test-scala test-python
 
-lint: $(VENV)  ## formatting, warnings, types, of both halves
+lint: $(VENV)  ## formatting, warnings, types, layers, of both halves
 	$(BIN)/ruff check python tests tools benchmarks
 	$(BIN)/ruff format --check python tests tools benchmarks
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(PYTHON) tools/sbt.py scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check" Test/compile
 
 test-scala:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok import demo
+from springbok import tpch
 from springbok.errors import SpringbokError
 
 from benchmarks import joinorder, micro, sparktests, ssb
@@ -52,7 +52,7 @@ def folder(spark: SparkSession, root: Path, suite: str, scale: float, layout: st
     """
     plain, target = (place(root, suite, scale, to) for to in ("plain", layout))
     if plain.parent.name == "tpch":
-        demo.generate(root, scale)
+        tpch.generate(root, scale)
     elif not plain.exists():
         with _making(plain) as part:
             _generate(spark, root, suite, scale, part)
@@ -107,8 +107,8 @@ def _generate(spark: SparkSession, root: Path, suite: str, scale: float, target:
         return
     with connect() as con:
         if suite == "ssb":
-            source = demo.generate(root, scale)
-            for table in demo.TABLES:
+            source = tpch.generate(root, scale)
+            for table in tpch.TABLES:
                 con.execute(f"CREATE VIEW {table} AS FROM read_parquet('{source / table}.parquet')")
         makers = {"ssb": ssb.tables, "joinorder": joinorder.tables, "multihop": micro.tables}
         for table, select in makers[suite](scale).items():

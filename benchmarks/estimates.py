@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from springbok.report import report
+from springbok.reports import report
 
 from benchmarks import runner, suites
 from benchmarks.arms import ARMS, Arm, applied

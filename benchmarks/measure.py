@@ -6,9 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from springbok.compare import answer
-from springbok.record import Report
-from springbok.report import report
+from springbok.comparison import answer
+from springbok.reports import Report, report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import springbok
-from springbok import demo
+from springbok import tpch
+from springbok.session import local_session
 
 SQL = """
 SELECT n1.n_name, r1.r_name, sum(l_extendedprice) AS price
@@ -30,8 +31,8 @@ GROUP BY n1.n_name, r1.r_name
 
 def main() -> None:
     """Medians in ms: planning a new DataFrame of the query, its first report, reports after that."""
-    spark = demo.session("local[2]", "1g", "springbok-report-time")
-    demo.load(spark, Path(sys.argv[1]))
+    spark = local_session("local[2]", "1g", "springbok-report-time")
+    tpch.load(spark, Path(sys.argv[1]))
     plan, first, again = [], [], []
     for i in range(25):
         df = spark.sql(SQL)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok import demo
-from springbok.record import Report
+from springbok.reports import Report
+from springbok.session import local_session
 from springbok.version import __version__
 
 from benchmarks import data
@@ -61,7 +61,7 @@ def name_of(suite: str, scale: float, layout: str) -> str:
 
 def session(master: str, memory: str, settings: dict[str, str]) -> SparkSession:
     """A session with Springbok in it, as a user makes one."""
-    return demo.session(master, memory, "springbok-benchmarks", _CONF | settings)
+    return local_session(master, memory, "springbok-benchmarks", _CONF | settings)
 
 
 def prepare(spark: SparkSession, e: Experiment) -> None:

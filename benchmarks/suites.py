@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from springbok import demo
+from springbok import tpch
 from springbok.errors import SpringbokError
 
 from benchmarks import joinorder, micro, sparktests
@@ -21,7 +21,7 @@ def queries(suite: str) -> dict[str, str]:
         SpringbokError: there is no such suite, or its texts cannot be fetched.
     """
     if suite == "tpch":
-        return {name: demo.query(name) for name in demo.QUERIES}
+        return {name: tpch.query(name) for name in tpch.QUERIES}
     if suite in ("tpcds", "ssb"):
         return sparktests.texts(suite)
     if suite == "useless":

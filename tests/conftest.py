@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 import springbok
 from pyspark.sql import SparkSession
-from springbok import demo
-from springbok.record import Report
+from springbok.reports import Report
+from springbok.tpch import generate, load
 
 from benchmarks import data
 
@@ -33,8 +33,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def tpch(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = demo.generate(tmp_path_factory.mktemp("tpch"), 0.01)
-    demo.load(spark, folder)
+    folder = generate(tmp_path_factory.mktemp("tpch"), 0.01)
+    load(spark, folder)
     return folder
 
 

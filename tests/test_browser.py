@@ -8,7 +8,7 @@ import browser
 import pytest
 import springbok
 from pyspark.sql import SparkSession
-from springbok import demo
+from springbok.tpch import query
 
 from benchmarks import sparktests
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is no
 
 @pytest.mark.parametrize("name", ["q3", "q5", "q21"])
 def test_a_report_of_tpch_opens(spark: SparkSession, tpch: Path, tmp_path: Path, name: str) -> None:
-    _opens(spark, demo.query(name), tmp_path)
+    _opens(spark, query(name), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["q4", "q64", "q72"])

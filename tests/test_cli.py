@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import springbok
 from pyspark.sql import SparkSession
-from springbok import __main__, demo, doctor, explain
+from springbok.cli import doctor, explain, main
+from springbok.tpch import query
 
 
 def command(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -19,7 +20,7 @@ def command(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:
 
 
 def test_explain(tpch: Path, tmp_path: Path) -> None:
-    (tmp_path / "q.sql").write_text(demo.query("q3") + ";\n")
+    (tmp_path / "q.sql").write_text(query("q3") + ";\n")
     html = tmp_path / "out.html"
     options = ("--sql", str(tmp_path / "q.sql"), "--data", str(tpch), "--master", "local[2]", "--memory", "1g")
     done = command("explain", *options, "--run", "--json", "--html", str(html))
@@ -44,7 +45,7 @@ def test_what_explain_cannot_read_is_one_sentence(
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.sql").write_text(" ;\n")
     (tmp_path / "q.sql").write_text("SELECT 1")
-    assert __main__.main(["explain", "--sql", str(tmp_path / sql), "--data", str(tmp_path / data)]) == 2
+    assert main.main(["explain", "--sql", str(tmp_path / sql), "--data", str(tmp_path / data)]) == 2
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
 

@@ -8,8 +8,8 @@ from typing import Any
 import springbok
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from springbok.compare import answer
-from springbok.record import Report
+from springbok.comparison import answer
+from springbok.reports import Report
 
 from benchmarks import sparktests
 from benchmarks.suites import without_limit
@@ -39,7 +39,7 @@ def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None
         executed = springbok.report(df)
         valid(executed)
         assert executed.state == ("planned" if isinstance(off, str) else "executed") and not executed.failures, name
-        assert str(executed) and executed._repr_html_(), name
+        assert str(executed) and executed.text(verbose=True) and executed._repr_html_(), name
         joins += len(executed.joins)
         filters += sum(f.status == "used" for f in executed.filters)
     assert not different

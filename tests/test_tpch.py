@@ -12,8 +12,9 @@ import pyspark
 import pytest
 import springbok
 from pyspark.sql import SparkSession
-from springbok import demo
-from springbok.record import Report
+from springbok.cli import demo
+from springbok.reports import Report
+from springbok.tpch import QUERIES, query
 
 JOB = """
 import sys
@@ -39,10 +40,10 @@ spark.stop()
 """
 
 
-@pytest.mark.parametrize("name", demo.QUERIES)
+@pytest.mark.parametrize("name", QUERIES)
 def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str, valid: Callable[[Report], None]) -> None:
-    valid(springbok.report(spark.sql(demo.query(name))))
-    row, report = demo.compare(spark, name, 1)
+    valid(springbok.report(spark.sql(query(name))))
+    row, report = demo.measure(spark, name, 1)
     valid(report)
     assert row.equal
     assert not report.failures
@@ -57,7 +58,7 @@ def test_answers_are_equal_in_any_join_order(spark: SparkSession, tpch: Path) ->
         spark.conf.set(key, value)
     try:
         for name in ("q2", "q5", "q7", "q8", "q9", "q10", "q11", "q21"):
-            row, report = demo.compare(spark, name, 1)
+            row, report = demo.measure(spark, name, 1)
             assert row.equal, name
             changed += [name for o in report.join_order if o.after]
     finally:
@@ -70,7 +71,7 @@ def test_answers_are_equal_in_any_join_order(spark: SparkSession, tpch: Path) ->
 def test_spark_submit(master: str, tpch: Path, tmp_path: Path) -> None:
     """The three lines of the README, on one JVM and on executors of their own."""
     (tmp_path / "job.py").write_text(JOB)
-    (tmp_path / "q3.sql").write_text(demo.query("q3"))
+    (tmp_path / "q3.sql").write_text(query("q3"))
     home = Path(pyspark.__file__).parent
     command = [
         str(home / "bin" / "spark-submit"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import springbok
 from pyspark.sql import SparkSession
-from springbok.record import Report
+from springbok.reports import Report
 
 SQL = "SELECT count(*), max(o_comment) FROM lineitem JOIN orders ON l_orderkey = o_orderkey"
 

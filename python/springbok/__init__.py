@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-from springbok.compare import Comparison, compare
+from springbok._jvm import is_active
+from springbok.comparison import Comparison, compare
 from springbok.errors import SpringbokError
-from springbok.record import Report
-from springbok.report import last_reports, report
-from springbok.session import configure, disabled, is_active, jar_path
+from springbok.explanations import why_not
+from springbok.reports import Report, last_reports, report
+from springbok.session import configure, disabled, jar_path
 from springbok.version import __version__
-from springbok.why import why_not
 
 __all__ = [
     "Comparison",

@@ -6,11 +6,12 @@ import contextlib
 import itertools
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from springbok._jvm import is_active
 from springbok.errors import SpringbokError
 from springbok.settings import checked
 
@@ -69,58 +70,48 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     return builder
 
 
-def is_active(spark: SparkSession) -> bool:
-    """Whether the session has Springbok's rules, switched on or not.
+def local_session(master: str, memory: str, app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session with Springbok and without the UI, as the commands and the benchmarks use it.
 
-    Raises:
-        SpringbokError: the session is a Spark Connect session, or stopped.
+    Args:
+        master: Spark's master.
+        memory: heap of the driver, such as "2g".
+        app: the application's name.
+        settings: further settings of Spark, by key.
     """
-    from py4j.protocol import Py4JError
+    from pyspark.sql import SparkSession
 
-    report = report_class(spark, "SpringbokReport")
-    try:
-        return bool(report.isActive(spark._jsparkSession))
-    except Py4JError:  # there is no such class
-        return False
-
-
-def report_class(spark: SparkSession, name: str) -> Any:
-    """A class of the JVM's package of reports.
-
-    By its name at once: py4j looks for a class of each part of a dotted name, in all jars.
-
-    Raises:
-        SpringbokError: as `is_active`.
-    """
-    from py4j.java_gateway import JavaClass
-
-    return JavaClass(f"org.apache.spark.sql.springbok.report.{name}", _jvm(spark)._gateway_client)
+    conf = {
+        "spark.driver.memory": memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    builder = configure(SparkSession.builder).master(master).appName(app)
+    for key, value in (conf | dict(settings or {})).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
 
 
 @contextlib.contextmanager
-def disabled(spark: SparkSession) -> Iterator[None]:
-    """Within the block, queries of this session are planned by Spark alone."""
-    before = spark.conf.get(_ENABLED, None)
-    spark.conf.set(_ENABLED, "false")
+def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Within the block the session has these settings; afterwards it has what it had before."""
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(_ENABLED)
-        else:
-            spark.conf.set(_ENABLED, before)
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
 
 
-def _jvm(spark: SparkSession) -> Any:
-    """The session's JVM gateway."""
-    if not hasattr(spark, "_jsparkSession"):
-        raise SpringbokError(
-            "This is a Spark Connect session: Springbok works in the server that it is connected to, where it is "
-            "activated by spark.sql.extensions; its decisions are in EXPLAIN."
-        )
-    if spark._sc._jsc is None:
-        raise SpringbokError("This session has been stopped: make a new one with springbok.configure(builder).")
-    return spark._jvm
+def disabled(spark: SparkSession) -> contextlib.AbstractContextManager[None]:
+    """Within the block, queries of this session are planned by Spark alone."""
+    return temporarily(spark, {_ENABLED: "false"})
 
 
 def _check_running() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import springbok
 from pyspark.sql import SparkSession
-from springbok import demo
+from springbok import tpch
 
 from fuzz import engine
 
@@ -54,8 +54,8 @@ def main() -> int:
     builder = builder.config("spark.ui.retainedStages", "50").config("spark.ui.showConsoleProgress", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    demo.load(spark, args.data)
-    queries = {name: demo.query(name) for name in demo.QUERIES}
+    tpch.load(spark, args.data)
+    queries = {name: tpch.query(name) for name in tpch.QUERIES}
     expected: dict[str, Counter[Any]] = {}
     ran = used = wrong = 0
     states: list[dict[str, int]] = []

@@ -1,4 +1,4 @@
-"""`python -m springbok doctor`: is everything there that Springbok needs, and does anything stand against it?"""
+"""`python -m springbok doctor`: is everything there that Springbok needs, and does a setting work against it?"""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from springbok._jvm import is_active
+from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
-from springbok.session import EXPLAIN_PROVIDER, configure, is_active, jar_path
+from springbok.reports import report
+from springbok.session import EXPLAIN_PROVIDER, jar_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 
-# Settings of Spark that take something from Springbok: the value that does, and what it does.
+# Settings that work against Springbok: the value that does, and its effect.
 _CONFLICTS = {
     "spark.sql.adaptive.enabled": (
         "false",
-        "runtime filters are but ranges of broadcasts, and no decision is revised at run time",
+        "the only runtime filters are ranges of broadcasts, and no decision is revised at run time",
     ),
     "spark.sql.exchange.reuse": ("false", "no runtime filters are made: the build side would run twice"),
     "spark.springbok.enabled": ("false", "Springbok is switched off"),
@@ -37,7 +40,7 @@ _EVALUATOR = "spark.sql.adaptive.customCostEvaluatorClass"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: ok, warning or failed, and what to do."""
+    """What was checked: ok, warning or failed, and what to do."""
 
     state: str
     what: str
@@ -48,7 +51,7 @@ class Check:
 
 
 def run(say: Callable[[str], None] = print) -> int:
-    """Look at everything and say what was found; 1 if Springbok cannot work here, else 0."""
+    """Check everything and say what was found; 1 if Springbok cannot work here, else 0."""
     failed = False
     for check in checks():
         say(str(check))
@@ -63,22 +66,18 @@ def checks() -> Iterator[Check]:
     spark, java, jar = _pyspark(), _java(), _jar()
     yield from (spark, java, jar)
     if any(c.state == "failed" for c in (spark, java, jar)):
-        yield Check("warning", "no session was started", "Mend what failed above and run the doctor again.")
+        yield Check("warning", "no session was started", "Fix what failed above and run the doctor again.")
         return
     try:
-        session = _session()
+        with quiet_session("local[1]", "1g", "springbok-doctor") as session:
+            yield from list(of_session(session))
     except Exception as e:
         first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
         yield Check("failed", f"a local Spark session does not start: {first[:200]}", "Its log above says why.")
-        return
-    try:
-        yield from of_session(session)
-    finally:
-        session.stop()
 
 
 def of_session(spark: SparkSession) -> Iterator[Check]:
-    """Whether the extension works in a session, and the settings that stand against it."""
+    """Whether the extension works in a session, and the settings that work against it."""
     if not is_active(spark):
         yield Check(
             "failed",
@@ -110,8 +109,6 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
 
 
 def _reported(spark: SparkSession) -> str:
-    from springbok.report import report
-
     df = spark.sql(_JOIN)
     df.collect()
     return ", ".join(j.strategy or "" for j in report(df).joins if j.reason)
@@ -150,10 +147,3 @@ def _jar() -> Check:
         return Check("ok", f"jar {jar_path()}")
     except SpringbokError as e:
         return Check("failed", "no jar", str(e))
-
-
-def _session() -> SparkSession:
-    from pyspark.sql import SparkSession
-
-    builder = configure(SparkSession.builder).master("local[1]").appName("springbok-doctor")
-    return builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()

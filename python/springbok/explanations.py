@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from springbok.errors import SpringbokError
-from springbok.record import Filter, Join, Report, Table
-from springbok.report import report
-from springbok.text import cost_of, effect, filter_name, keys, size, strategy
+from springbok.model import Filter, Join, ReportData, Table
+from springbok.render.words import cost_of, effect, filter_name, keys, size, strategy
+from springbok.reports import report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ _STRATEGIES = {
 _KINDS = {"bloom": "bloom", "bitmap": "bitmap", "in": "in", "minmax": "minmax", "filter": None}
 
 
-def why_not(df: DataFrame | Report, what: str, table: str | None = None) -> str:
+def why_not(df: DataFrame | ReportData, what: str, table: str | None = None) -> str:
     """Why a join of the query is not executed so, or why there is no such runtime filter: one sentence with numbers.
 
     Args:
@@ -34,7 +34,7 @@ def why_not(df: DataFrame | Report, what: str, table: str | None = None) -> str:
     Raises:
         SpringbokError: an unknown word or table; see also `report`.
     """
-    r = df if isinstance(df, Report) else report(df)
+    r = df if isinstance(df, ReportData) else report(df)
     word = what.strip().lower().replace("_", " ")
     tables = [t for t in r.tables if table is None or t.name == table]
     if table is not None and not tables:
@@ -47,7 +47,7 @@ def why_not(df: DataFrame | Report, what: str, table: str | None = None) -> str:
     raise SpringbokError(f"{what!r} is neither a strategy nor a filter: ask for {', '.join((*_STRATEGIES, *_KINDS))}.")
 
 
-def _join(r: Report, wanted: str, tables: list[Table] | None) -> str:
+def _join(r: ReportData, wanted: str, tables: list[Table] | None) -> str:
     where = f" on {tables[0].name}" if tables else ""
     joins = [j for j in r.joins if j.strategy and (tables is None or _touches(j, tables))]
     if not joins:
@@ -71,7 +71,7 @@ def _join(r: Report, wanted: str, tables: list[Table] | None) -> str:
     return f"{name}{j.reason.text if j.reason else r.note or 'Spark decided so'}."
 
 
-def _filter(r: Report, kind: str | None, table: str | None) -> str:
+def _filter(r: ReportData, kind: str | None, table: str | None) -> str:
     what = f"{kind} filter" if kind else "runtime filter"
     where = f" on {table}" if table else ""
     columns = {c for t in r.tables if t.name == table for c in t.columns}
@@ -89,7 +89,7 @@ def _filter(r: Report, kind: str | None, table: str | None) -> str:
     return f"The {what}{where} of join {f.join} from {f.source} is {f.status}: {_because(str(f.reason.text), f)}."
 
 
-def _declined_for(f: Filter, r: Report, columns: set[str]) -> bool:
+def _declined_for(f: Filter, r: ReportData, columns: set[str]) -> bool:
     """Whether a filter that reached no scan belongs to a join on these columns."""
     join = next((j for j in r.joins if j.id == f.join), None)
     return f.target_table is None and join is not None and bool(columns & _columns(join))

@@ -1,56 +1,44 @@
-"""The same query without and with Springbok, side by side."""
+"""A query without and with Springbok: how the plans differ, how long both take, whether the answers are equal."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from springbok.record import Join, Reason, Report
-from springbok.report import execution, report, spark_errors
-from springbok.session import report_class
+from springbok._jvm import execution, report_class, spark_errors
+from springbok.model import ComparisonData, Join, JoinChange
+from springbok.render import html, text
+from springbok.render.words import keys, strategy
+from springbok.reports import Report, report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
-class JoinChange:
-    """A join in both plans: its strategy without and with Springbok, None where the plan does not have it."""
-
-    join: str
-    off: str | None
-    on: str | None
-    reason: Reason | None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the plans differ."""
-        return self.off != self.on
-
-
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(ComparisonData):
     """Both reports; times in seconds of one run each and whether the answers are equal, where they were run."""
 
     off: Report
     on: Report
-    joins: tuple[JoinChange, ...]
-    seconds_off: float | None = None
-    seconds_on: float | None = None
-    equal: bool | None = None
 
     def __str__(self) -> str:
-        from springbok.text import comparison
-
-        return comparison(self)
+        return text.comparison(self)
 
     def _repr_html_(self) -> str:
-        from springbok.html import comparison
+        return html.comparison(self)
 
-        return comparison(self)
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a query: seconds from its planning to its last row, the answer as `answer` gives it, and the report."""
+
+    seconds: float
+    answer: list[tuple[str, ...]]
+    report: Report
 
 
 def compare(df: DataFrame, *, run: bool = False) -> Comparison:
@@ -69,23 +57,29 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     query = execution(df)
     with spark_errors():
         off, on = (_frame(query, df, enabled) for enabled in (False, True))
-    seconds: list[float | None] = [None, None]
-    equal = None
-    if run:
-        answers = []
-        for i, frame in enumerate((off, on)):
-            start = time.perf_counter()
-            rows = frame.collect()
-            seconds[i] = time.perf_counter() - start
-            answers.append(answer(rows))
-        equal = answers[0] == answers[1]
-    before, after = report(off), report(on)
-    return Comparison(before, after, tuple(_pairs(before.joins, after.joins)), seconds[0], seconds[1], equal)
+    if not run:
+        return _comparison(report(off), report(on))
+    without, with_ = timed(lambda: off), timed(lambda: on)
+    equal = without.answer == with_.answer
+    return _comparison(without.report, with_.report, without.seconds, with_.seconds, equal)
+
+
+def timed(query: Callable[[], DataFrame]) -> Run:
+    """Make a DataFrame, run it, and say how long both took together and what came out."""
+    start = time.perf_counter()
+    df = query()
+    rows = df.collect()
+    seconds = time.perf_counter() - start
+    return Run(seconds, answer(rows), report(df))
 
 
 def answer(rows: Iterable[Any]) -> list[tuple[str, ...]]:
     """Rows in an order of their own, floating-point numbers rounded: the order of their sums is not defined."""
     return sorted(tuple(f"{v:.9g}" if isinstance(v, float) else str(v) for v in row) for row in rows)
+
+
+def _comparison(off: Report, on: Report, *outcome: Any) -> Comparison:
+    return Comparison(off, on, tuple(_pairs(off.joins, on.joins)), *outcome)
 
 
 def _frame(query: Any, df: DataFrame, enabled: bool) -> DataFrame:
@@ -96,7 +90,6 @@ def _frame(query: Any, df: DataFrame, enabled: bool) -> DataFrame:
 
 def _pairs(off: Iterable[Join], on: Iterable[Join]) -> Iterable[JoinChange]:
     """The joins of both plans by type and keys: which side is left may differ."""
-    from springbok.text import keys, strategy
 
     def identity(j: Join) -> tuple[str, frozenset[frozenset[str]]]:
         return j.type, frozenset(frozenset(k) for k in zip(j.left_keys, j.right_keys, strict=True))

@@ -3,19 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from springbok import _jvm
 from springbok.errors import SpringbokError
-from springbok.record import Report
-from springbok.session import _jvm, is_active, report_class
+from springbok.model import ReportData
+from springbok.render import html, summary, text
 from springbok.settings import checked
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
-_INACTIVE = "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate()."
+
+@dataclass(frozen=True)
+class Report(ReportData):
+    """The strategy report of one query: its data, and how it is shown."""
+
+    def to_pandas(self, part: str = "joins") -> pd.DataFrame:
+        """One part (joins, filters, tables, fragments, ...) as a pandas DataFrame, nested fields as `left.rows`.
+
+        Raises:
+            SpringbokError: pandas is not installed, or there is no such part.
+        """
+        try:
+            import pandas as pd
+        except ImportError as e:
+            raise SpringbokError("to_pandas() needs pandas: pip install pandas.") from e
+        items = getattr(self, part, None)
+        if not isinstance(items, tuple):
+            parts = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), tuple))
+            raise SpringbokError(f"The report has no part {part!r}: choose among {parts}.")
+        return pd.json_normalize([i if isinstance(i, dict) else asdict(i) for i in items])
+
+    def text(self, *, verbose: bool = False) -> str:
+        """The report as text: what fits one screen, or with `verbose` everything."""
+        return text.report(self) if verbose else summary.summary(self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return html.fragment(self)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the report as one self-contained HTML page and return its path.
+
+        Raises:
+            SpringbokError: the path cannot be written.
+        """
+        target = Path(path)
+        try:
+            target.write_text(html.page(self), encoding="utf-8")
+        except OSError as e:
+            raise SpringbokError(f"The report cannot be written to {target}: {e.strerror}.") from e
+        return target
 
 
 def report(
@@ -54,15 +98,15 @@ def report(
     imagined = checked({k: v for k, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
-    query, spark = execution(df), df.sparkSession
-    reports = report_class(spark, "ForPython")
-    with spark_errors():
+    query, spark = _jvm.execution(df), df.sparkSession
+    reports = _jvm.report_class(spark, "ForPython")
+    with _jvm.spark_errors():
         if imagined:
-            settings = _jvm(spark).java.util.HashMap()
+            settings = _jvm.jvm(spark).java.util.HashMap()
             for key, value in imagined.items():
                 settings.put(key, value)
-            return Report.from_json(_text(reports.whatIf(query, settings)))
-        own = Report.from_json(_text(reports.report(query)))
+            return Report.from_json(_jvm.text(reports.whatIf(query, settings)))
+        own = Report.from_json(_jvm.text(reports.report(query)))
         if own.state == "executed" or not observed:
             return own
         other = reports.ran(query)
@@ -71,7 +115,7 @@ def report(
             "This DataFrame has not run in this session, or too long ago: run an action such as df.collect() first, or "
             "take springbok.report(df) for the plan."
         )
-    return Report.from_json(_text(other))
+    return Report.from_json(_jvm.text(other))
 
 
 def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
@@ -83,40 +127,6 @@ def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
     Raises:
         SpringbokError: a Spark Connect session, a stopped one, or one without Springbok.
     """
-    _check_active(spark)
-    text = _text(report_class(spark, "ForPython").last(spark._jsparkSession, n))
+    _jvm.check_active(spark)
+    text = _jvm.text(_jvm.report_class(spark, "ForPython").last(spark._jsparkSession, n))
     return [Report.from_dict(d) for d in json.loads(text)]
-
-
-def execution(df: DataFrame) -> Any:
-    """The DataFrame's query in the JVM."""
-    spark = getattr(df, "sparkSession", None)
-    if spark is None:
-        raise SpringbokError(f"A report is made of a DataFrame, not of a {type(df).__name__}.")
-    _check_active(spark)
-    if df.isStreaming:
-        raise SpringbokError("A streaming DataFrame has no strategy report: Springbok leaves streaming plans alone.")
-    return df._jdf.queryExecution()
-
-
-def _text(pieces: Any) -> str:
-    """A document of the JVM's."""
-    return "".join(pieces.get(i) for i in range(pieces.size()))
-
-
-def _check_active(spark: SparkSession) -> None:
-    if not is_active(spark):
-        raise SpringbokError(_INACTIVE)
-
-
-@contextmanager
-def spark_errors(what: str = "Spark cannot plan this query, so there is no report of it") -> Iterator[None]:
-    """What Spark raises, as one sentence."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JError) as e:
-        first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
-        raise SpringbokError(f"{what}: {first[:300]}") from e

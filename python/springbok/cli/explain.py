@@ -7,13 +7,27 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from springbok._jvm import spark_errors
+from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
-from springbok.report import report, spark_errors
+from springbok.reports import report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv"}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--sql", required=True, help="file with the query, - for standard input")
+    parser.add_argument("--data", type=Path, required=True, help="folder with a file or folder for each table")
+    parser.add_argument("--run", action="store_true", help="run the query first and report what was observed")
+    parser.add_argument("--verbose", action="store_true", help="print the whole report: costs, tables, fragments, ...")
+    parser.add_argument("--html", type=Path, help="also write the report as a page")
+    parser.add_argument("--json", action="store_true", help="print JSON (docs/report.schema.json) instead of text")
+    parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
+    parser.add_argument("--memory", default="2g", help="driver memory (default: 2g)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,12 +36,9 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         SpringbokError: a file or folder that cannot be read, SQL that Spark refuses, a path that cannot be written.
     """
-    from springbok.demo import session
-
     sql = _read(args.sql)
     tables = _tables(args.data)
-    spark = session(args.master, args.memory or "2g", app="springbok-explain")
-    try:
+    with quiet_session(args.master, args.memory, "springbok-explain") as spark:
         for name, path in tables.items():
             _view(spark, name, path)
         with spark_errors("Spark refuses the query"):
@@ -35,11 +46,9 @@ def run(args: argparse.Namespace) -> int:
             if args.run:
                 df.collect()
         r = report(df)
-        print(r.to_json() if args.json else r)
+        print(r.to_json() if args.json else r.text(verbose=args.verbose))
         if args.html:
             print(r.save_html(args.html).resolve(), file=sys.stderr)
-    finally:
-        spark.stop()
     return 0
 
 
@@ -57,7 +66,9 @@ def _read(path: str) -> str:
 def _tables(folder: Path) -> dict[str, Path]:
     """What becomes a view: files of a known format, and folders, by their names without extension."""
     if not folder.is_dir():
-        raise SpringbokError(f"{folder} is no folder: --data is the folder that holds a file or folder for each table.")
+        raise SpringbokError(
+            f"{folder} is no folder: --data takes the folder that holds a file or folder for each table."
+        )
     found = {
         p.stem: p for p in sorted(folder.iterdir()) if p.suffix in _FORMATS or (p.is_dir() and p.name[0] not in "._")
     }

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from html import escape
-from typing import TYPE_CHECKING
 
-from springbok.text import amount
-
-if TYPE_CHECKING:
-    from springbok.record import Exchange, Fragment, Report
+from springbok.model import Exchange, Fragment, ReportData
+from springbok.render.words import amount
 
 _WIDTH, _GAP, _LINE, _RISE = 300, 90, 15, 64
 _MOST_LINES, _MOST_CHARACTERS = 7, 42
@@ -29,7 +26,7 @@ STYLE = """
 """
 
 
-def plan(r: Report) -> str:
+def plan(r: ReportData) -> str:
     """The plan from the scans at the top to the result at the bottom; empty for a report without fragments."""
     if not r.fragments:
         return ""
@@ -53,7 +50,7 @@ def plan(r: Report) -> str:
     return "".join((*parts, "</svg>"))
 
 
-def _lines(f: Fragment, r: Report) -> list[tuple[str, str]]:
+def _lines(f: Fragment, r: ReportData) -> list[tuple[str, str]]:
     """What stands in a box: its kind, then what is worth knowing of its operators, each with its rows."""
     joins = {j.id: j for j in r.joins}
     lines = [(f"{f.id} {f.kind}, {f.partitioning.kind}", "rows")]
@@ -145,7 +142,7 @@ def _flow(e: Exchange | None, kind: str, start: tuple[float, float], end: tuple[
     )
 
 
-def _filters(r: Report) -> list[tuple[str, int, int]]:
+def _filters(r: ReportData) -> list[tuple[str, int, int]]:
     ids = {f.id for f in r.fragments}
     return [
         (f.id or "", f.from_fragment, to)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from springbok.svg import STYLE, plan
-from springbok.text import (
+from springbok.model import ComparisonData, ReportData, Side
+from springbok.render.plan_svg import STYLE, plan
+from springbok.render.words import (
     amount,
     conjunct,
     cost,
@@ -24,10 +24,6 @@ from springbok.text import (
     used,
     verdict,
 )
-
-if TYPE_CHECKING:
-    from springbok.compare import Comparison
-    from springbok.record import Report, Side
 
 _STYLE = """
 .springbok{--ink:#1b1f24;--soft:#59636e;--line:#d1d9e0;--box:#f6f8fa;--good:#116329;--goodbg:#dafbe1;--idle:#7d4e00;
@@ -58,12 +54,12 @@ _PAGE = """<!doctype html>
 """
 
 
-def page(r: Report) -> str:
+def page(r: ReportData) -> str:
     """A whole page."""
     return _PAGE.format(body=fragment(r))
 
 
-def fragment(r: Report) -> str:
+def fragment(r: ReportData) -> str:
     """What a notebook shows."""
     memory = r.resources.join_memory_per_executor_bytes
     asks = f"The joins may take {size(memory)} of each executor's {size(r.resources.executor_heap_bytes)} heap."
@@ -99,7 +95,7 @@ def fragment(r: Report) -> str:
     )
 
 
-def comparison(c: Comparison) -> str:
+def comparison(c: ComparisonData) -> str:
     """Both plans side by side, as a notebook shows them."""
     rows = [
         (
@@ -133,7 +129,7 @@ def _off(text: str, q: float | None) -> str:
     return escape(text).replace(escape(mark), " " + _chip("bad", mark.lstrip(", "))) if q and q >= 10 else escape(text)
 
 
-def _joins(r: Report) -> str:
+def _joins(r: ReportData) -> str:
     rows = []
     for j in r.joins:
         chosen = [escape(strategy(j))]
@@ -165,7 +161,7 @@ def _side(name: str, s: Side) -> str:
     return f'{name}: {amount(s.rows)} <span class="soft">({escape(s.rows_source)})</span>{seen}'
 
 
-def _filters(r: Report) -> str:
+def _filters(r: ReportData) -> str:
     rows = [
         (
             _code(filter_name(f)),
@@ -179,7 +175,7 @@ def _filters(r: Report) -> str:
     return _section("Runtime filters", ("filter", "join", "status", "effect", "why not"), rows)
 
 
-def _tables(r: Report) -> str:
+def _tables(r: ReportData) -> str:
     rows = [
         (
             escape(t.name or "?"),

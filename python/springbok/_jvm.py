@@ -1,0 +1,98 @@
+"""The JVM half: its classes, its documents, and what Spark raises, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from springbok.errors import SpringbokError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_INACTIVE = "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate()."
+
+
+def jvm(spark: SparkSession) -> Any:
+    """The session's JVM.
+
+    Raises:
+        SpringbokError: the session is a Spark Connect session, or stopped.
+    """
+    if not hasattr(spark, "_jsparkSession"):
+        raise SpringbokError(
+            "This is a Spark Connect session: Springbok works in the server that it is connected to, where it is "
+            "activated by spark.sql.extensions; its decisions are in EXPLAIN."
+        )
+    if spark._sc._jsc is None:
+        raise SpringbokError("This session has been stopped: make a new one with springbok.configure(builder).")
+    return spark._jvm
+
+
+def report_class(spark: SparkSession, name: str) -> Any:
+    """A class of the JVM's package of reports.
+
+    The whole name is given to py4j at once. Through `jvm.org.apache…`, py4j would look for a class of each part of the
+    name, in all jars.
+
+    Raises:
+        SpringbokError: as `jvm`.
+    """
+    from py4j.java_gateway import JavaClass
+
+    return JavaClass(f"org.apache.spark.sql.springbok.report.{name}", jvm(spark)._gateway_client)
+
+
+def is_active(spark: SparkSession) -> bool:
+    """Whether the session has Springbok's rules, switched on or not.
+
+    Raises:
+        SpringbokError: the session is a Spark Connect session, or stopped.
+    """
+    from py4j.protocol import Py4JError
+
+    report = report_class(spark, "SpringbokReport")
+    try:
+        return bool(report.isActive(spark._jsparkSession))
+    except Py4JError:  # there is no such class
+        return False
+
+
+def check_active(spark: SparkSession) -> None:
+    """Raise a SpringbokError if the session has no Springbok."""
+    if not is_active(spark):
+        raise SpringbokError(_INACTIVE)
+
+
+def execution(df: DataFrame) -> Any:
+    """The DataFrame's query in the JVM.
+
+    Raises:
+        SpringbokError: this is not a classic DataFrame, it is a streaming one, or its session has no Springbok.
+    """
+    spark = getattr(df, "sparkSession", None)
+    if spark is None:
+        raise SpringbokError(f"A report is made of a DataFrame, not of a {type(df).__name__}.")
+    check_active(spark)
+    if df.isStreaming:
+        raise SpringbokError("A streaming DataFrame has no strategy report: Springbok leaves streaming plans alone.")
+    return df._jdf.queryExecution()
+
+
+def text(pieces: Any) -> str:
+    """A document, which the JVM hands over in pieces."""
+    return "".join(pieces.get(i) for i in range(pieces.size()))
+
+
+@contextmanager
+def spark_errors(what: str = "Spark cannot plan this query, so there is no report of it") -> Iterator[None]:
+    """Turn what Spark raises into one sentence."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as e:
+        first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        raise SpringbokError(f"{what}: {first[:300]}") from e

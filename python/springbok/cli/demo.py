@@ -1,0 +1,206 @@
+"""`python -m springbok demo`: TPC-H without and with Springbok in one process, answers compared."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from springbok import tpch
+from springbok.cli.local import quiet_session
+from springbok.comparison import Run, timed
+from springbok.errors import SpringbokError
+from springbok.reports import Report
+from springbok.session import disabled
+from springbok.version import __version__
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_HEAD = ("query", "Spark", "Springbok", "speedup", "joins changed", "filters used", "rows removed", "answers")
+_WIDTHS = (5, 8, 9, 7, 13, 12, 13, 9)
+_NEXT = """
+What next
+  Your own query:    python -m springbok explain --sql query.sql --data FOLDER --run
+  Your own session:  spark = springbok.configure(SparkSession.builder).getOrCreate(); print(springbok.report(df))
+  Why plans differ:  print(springbok.compare(df, run=True)), or open {page}"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the demo's table; times in seconds, medians of the timed runs."""
+
+    query: str
+    spark: float
+    springbok: float
+    spark_runs: tuple[float, ...]
+    springbok_runs: tuple[float, ...]
+    joins: int
+    joins_changed: int
+    filters_placed: int
+    filters_used: int
+    rows_removed: int
+    row_groups_removed: int
+    equal: bool
+    answer_rows: int
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.add_argument("--scale", type=float, default=1, help="TPC-H scale factor, 1 is about 1 GB (default: 1)")
+    parser.add_argument("--queries", default="all", help="for example q3,q5 (default: all)")
+    parser.add_argument("--runs", type=int, default=1, help="timed runs of each query, of which the median counts")
+    parser.add_argument("--data", type=Path, default=Path(".cache"), help="where the tables are kept (default: .cache)")
+    parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
+    parser.add_argument("--memory", default=_half_memory(), help="driver memory (default: half of this machine's)")
+    parser.add_argument("--json", type=Path, help="also write the table's figures to this file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the demo; 1 if an answer differs, else 0.
+
+    Raises:
+        SpringbokError: a query that does not exist, or a package of the demo that is not installed.
+    """
+    queries = _chosen(args.queries)
+    say = partial(print, flush=True)
+    generated = tpch.generate(args.data, args.scale, say)
+    with quiet_session(args.master, args.memory, "springbok-demo") as spark:
+        tpch.load(spark, tpch.written_by_spark(spark, generated, say))
+        say(f"Warming up, then TPC-H at scale {args.scale:g}: seconds without and with Springbok")
+        _warm_up(spark, (queries[0], "q6", "q3"))
+        say(_line(_HEAD))
+        measured = []
+        for q in queries:
+            _warm_up(spark, (q,))
+            measured.append(measure(spark, q, args.runs))
+            say(_line(_cells(measured[-1][0])))
+        version = spark.version
+    rows = [row for row, _ in measured]
+    say(_line(_total(rows)))
+    row, shown = max(measured, key=lambda m: (m[0].query == "q3", m[0].rows_removed))
+    say(f"\nWhat Springbok decided in {row.query}:\n\n{shown}")
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(_figures(args, version, rows), indent=1) + "\n", encoding="utf-8")
+    say(_NEXT.format(page=shown.save_html(args.data / "report.html")))
+    return 0 if all(r.equal for r in rows) else 1
+
+
+def measure(spark: SparkSession, name: str, runs: int) -> tuple[Row, Report]:
+    """A query without and with Springbok by turns, and the report of the last run with it."""
+    both = [_both(spark, name, springbok_first=i % 2 == 1) for i in range(runs)]
+    off, on = (tuple(pair[i].seconds for pair in both) for i in (0, 1))
+    without, with_ = both[-1]
+    report = with_.report
+    used = [f for f in report.filters if f.status == "used"]
+    row = Row(
+        query=name,
+        spark=statistics.median(off),
+        springbok=statistics.median(on),
+        spark_runs=off,
+        springbok_runs=on,
+        joins=sum(report.strategies.values()),
+        joins_changed=_changed(without.report.strategies, report.strategies),
+        filters_placed=sum(1 for f in report.filters if f.id),
+        filters_used=len(used),
+        rows_removed=sum(f.rows_removed or 0 for f in used),
+        row_groups_removed=sum(f.row_groups_removed or 0 for f in used),
+        equal=without.answer == with_.answer,
+        answer_rows=len(with_.answer),
+    )
+    return row, report
+
+
+def _both(spark: SparkSession, name: str, *, springbok_first: bool) -> tuple[Run, Run]:
+    """A run without and one with Springbok."""
+
+    def with_springbok() -> Run:
+        return timed(lambda: spark.sql(tpch.query(name)))
+
+    def without() -> Run:
+        with disabled(spark):
+            return with_springbok()
+
+    if springbok_first:
+        on = with_springbok()
+        return without(), on
+    return without(), with_springbok()
+
+
+def _warm_up(spark: SparkSession, queries: tuple[str, ...]) -> None:
+    """Run queries in both ways until their code is compiled: the table shows the query and not the JVM's start."""
+    for q in dict.fromkeys(queries):
+        _both(spark, q, springbok_first=False)
+
+
+def _changed(off: dict[str, int], on: dict[str, int]) -> int:
+    """The number of joins whose strategy differs: the larger one of those that are gone and those that are new."""
+    names = off.keys() | on.keys()
+    gone = sum(max(0, off.get(n, 0) - on.get(n, 0)) for n in names)
+    new = sum(max(0, on.get(n, 0) - off.get(n, 0)) for n in names)
+    return max(gone, new)
+
+
+def _chosen(text: str) -> list[str]:
+    chosen = list(tpch.QUERIES) if text == "all" else [q.strip().lower() for q in text.split(",") if q.strip()]
+    unknown = [q for q in chosen if q not in tpch.QUERIES]
+    if unknown or not chosen:
+        raise SpringbokError(f"There is no TPC-H query {', '.join(unknown) or text!r}: choose among q1 to q22.")
+    return chosen
+
+
+def _half_memory() -> str:
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return f"{max(2, min(8, pages // 2 // 2**30))}g"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    first, *rest = zip(cells, _WIDTHS, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)])
+
+
+def _cells(r: Row) -> tuple[str, ...]:
+    return (
+        r.query,
+        f"{r.spark:.2f} s",
+        f"{r.springbok:.2f} s",
+        f"{r.spark / r.springbok:.2f}x",
+        f"{r.joins_changed} of {r.joins}",
+        f"{r.filters_used} of {r.filters_placed}",
+        f"{r.rows_removed:,}",
+        "equal" if r.equal else "DIFFERENT",
+    )
+
+
+def _total(rows: list[Row]) -> tuple[str, ...]:
+    spark, springbok = sum(r.spark for r in rows), sum(r.springbok for r in rows)
+    changed, joins = sum(r.joins_changed for r in rows), sum(r.joins for r in rows)
+    used, placed = sum(r.filters_used for r in rows), sum(r.filters_placed for r in rows)
+    return (
+        "all",
+        f"{spark:.1f} s",
+        f"{springbok:.1f} s",
+        f"{spark / springbok:.2f}x",
+        f"{changed} of {joins}",
+        f"{used} of {placed}",
+        f"{sum(r.rows_removed for r in rows):,}",
+        "equal" if all(r.equal for r in rows) else "DIFFERENT",
+    )
+
+
+def _figures(args: argparse.Namespace, version: str, rows: list[Row]) -> dict[str, Any]:
+    """The table's figures, and where they were taken."""
+    return {
+        "command": f"springbok demo --scale {args.scale:g} --queries {args.queries} --runs {args.runs} "
+        f"--master {args.master}",
+        "machine": {"cores": os.cpu_count(), "architecture": platform.machine(), "driver_memory": args.memory},
+        "versions": {"spark": version, "springbok": __version__, "python": platform.python_version()},
+        "rows": [asdict(r) for r in rows],
+    }

@@ -1,0 +1,40 @@
+"""`python -m springbok`: explain a query, the demo, the jar's path, and the doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from springbok.cli import demo, doctor, explain
+from springbok.errors import SpringbokError
+from springbok.session import jar_path
+from springbok.version import __version__
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    0: done. 1: answers of the demo differ, or the doctor found something that must be fixed. 2: the command cannot run.
+    """
+    args = _parser().parse_args(argv)
+    try:
+        if args.command == "jar":
+            print(jar_path())
+            return 0
+        if args.command == "doctor":
+            return doctor.run()
+        return explain.run(args) if args.command == "explain" else demo.run(args)
+    except SpringbokError as e:
+        print(f"springbok: {e}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="springbok", description="The join planning of an MPP engine for Spark SQL.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
+    demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
+    explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
+    commands.add_parser("doctor", help="check whether Springbok can work here, and say what to do")
+    return parser

@@ -1,0 +1,37 @@
+"""The strategy report of a query as frozen dataclasses; docs/report.schema.json describes the document."""
+
+from __future__ import annotations
+
+from springbok.model.decisions import Alternative, Conjunct, Conjuncts, Filter, Join, JoinOrder, Reason, Side
+from springbok.model.plan import Exchange, Fragment, Node, Partitioning, Slot, Table
+from springbok.model.report import (
+    FORMAT_VERSION,
+    ComparisonData,
+    Execution,
+    JoinChange,
+    ReportData,
+    Resources,
+)
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Alternative",
+    "ComparisonData",
+    "Conjunct",
+    "Conjuncts",
+    "Exchange",
+    "Execution",
+    "Filter",
+    "Fragment",
+    "Join",
+    "JoinChange",
+    "JoinOrder",
+    "Node",
+    "Partitioning",
+    "Reason",
+    "ReportData",
+    "Resources",
+    "Side",
+    "Slot",
+    "Table",
+]

@@ -1,0 +1,155 @@
+"""What was decided about joins, runtime filters, conjuncts and the order of joins, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why: a stable code with its numbers, a sentence, and the setting that would change it."""
+
+    code: str
+    text: str
+    setting: str | None = None
+    args: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One input of a join.
+
+    `rows`, `row_bytes` and `bound_bytes` (not exceeded) are what the decision was made on; `estimated_rows` is what was
+    estimated at first, `q_error` the factor between that and what was observed.
+    """
+
+    rows_source: str
+    partitioned: bool
+    rows: float | None = None
+    row_bytes: float | None = None
+    bound_bytes: float | None = None
+    exchanged: bool | None = None
+    estimated_rows: float | None = None
+    estimated_bytes: float | None = None
+    observed_rows: int | None = None
+    observed_bytes: int | None = None
+    q_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A strategy with its cost in bytes and the terms that it is the sum of, or why it is ruled out."""
+
+    strategy: str
+    terms: dict[str, float]
+    cost_bytes: float | None = None
+    ruled_out: Reason | None = None
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`, `distribution`), and why.
+
+    `revised`: the plan had `before` and was changed at run time. `strategy` is None for a join that was optimized away.
+    `memory_bytes` is what it may take of one executor; `notes` say what else its costs and inputs depend on, and what
+    of the query was ignored.
+    """
+
+    id: int
+    type: str
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    revised: bool
+    planned_by_spark: bool
+    left: Side
+    right: Side
+    other_conjuncts: str | None = None
+    hint: str | None = None
+    hint_honoured: bool | None = None
+    planned: str | None = None
+    before: str | None = None
+    strategy: str | None = None
+    build: str | None = None
+    distribution: str | None = None
+    reason: Reason | None = None
+    notes: tuple[Reason, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    memory_bytes: float | None = None
+    node: int | None = None
+    fragment: int | None = None
+    estimated_rows: float | None = None
+    estimated_bytes: float | None = None
+    output_rows: int | None = None
+    q_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A runtime filter, or one that was declined (`id` is None where it was never placed).
+
+    `status` is placed, used, unused or declined; rows are those that were tested at the scan; `waited_ms` is the time
+    from the start of the build side's stage to the decision, for which the scan had to wait.
+    """
+
+    join: int
+    source: str
+    status: str
+    reason: Reason
+    id: str | None = None
+    target_table: str | None = None
+    target_column: str | None = None
+    from_fragment: int | None = None
+    to_fragments: tuple[int, ...] = ()
+    kinds: tuple[str, ...] = ()
+    expected_kept: float | None = None
+    build_rows: int | None = None
+    build_keys: int | None = None
+    bytes: int | None = None
+    false_positive_rate: float | None = None
+    waited_ms: int | None = None
+    rows_in: int | None = None
+    rows_removed: int | None = None
+    row_groups: int | None = None
+    row_groups_removed: int | None = None
+    files: int | None = None
+    files_read: int | None = None
+    scan_rows: int | None = None
+    pauses: int | None = None
+    switched_off: bool | None = None
+
+
+@dataclass(frozen=True)
+class Conjunct:
+    """A conjunct: ns a row, the part of the rows that it keeps, whether it may raise an error."""
+
+    condition: str
+    cost: float
+    may_raise: bool
+    selectivity: float | None = None
+
+
+@dataclass(frozen=True)
+class Conjuncts:
+    """The conjuncts of a filter or join in their order; costs are ns a row in Spark's order and in this one."""
+
+    operator: str
+    changed: bool
+    cost_before: float
+    cost_after: float
+    order: tuple[Conjunct, ...]
+
+
+@dataclass(frozen=True)
+class JoinOrder:
+    """An order of joins: the query's, the one put in its place or why not; costs are expected ms of one core."""
+
+    relations: int
+    before: str
+    reason: Reason
+    after: str | None = None
+    cost_before_ms: float | None = None
+    cost_after_ms: float | None = None

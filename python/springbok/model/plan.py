@@ -1,0 +1,96 @@
+"""Tables and fragments of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A column that is read, with the distinct values of its table as far as they are known."""
+
+    column: str
+    type: str
+    distinct: float | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table, once for each time that the query reads it.
+
+    `rows_source` is analyzed, footer, runtime, estimated or unknown; `missing_statistics` is ("rows",), or the join
+    columns whose distinct values are unknown. What ends in `_read` was observed.
+    """
+
+    name: str | None
+    format: str
+    bytes: float
+    rows_source: str
+    rows: float | None = None
+    missing_statistics: tuple[str, ...] = ()
+    slots: tuple[Slot, ...] = ()
+    files: int | None = None
+    footers_read: int | None = None
+    partitions: int | None = None
+    partitions_read: int | None = None
+    files_read: int | None = None
+    bytes_read: int | None = None
+    rows_read: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        return tuple(s.column for s in self.slots)
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How rows are spread: unpartitioned, random, hash, range, bucketed or broadcast."""
+
+    kind: str
+    keys: tuple[str, ...] = ()
+    partitions: int | None = None
+
+    def __str__(self) -> str:
+        keys = f" on {', '.join(self.keys)}" if self.keys else ""
+        return f"{self.kind}{keys}" + (f", {self.partitions} partitions" if self.partitions else "")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Rows on their way to the fragments `to`; bytes are those in memory, `written_bytes` compressed."""
+
+    partitioning: Partitioning
+    to: tuple[int, ...]
+    estimated_rows: float | None = None
+    estimated_bytes: float | None = None
+    rows: int | None = None
+    bytes: int | None = None
+    written_bytes: int | None = None
+    q_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator; `join` and `filter` say which join or runtime filter of the report it is."""
+
+    id: int
+    operator: str
+    label: str
+    parent: int | None = None
+    join: int | None = None
+    filter: str | None = None
+    estimated_rows: float | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Operators that run together: a query stage. `kind` is where the rows go; `inputs` are the fragments it reads."""
+
+    id: int
+    kind: str
+    inputs: tuple[int, ...]
+    partitioning: Partitioning
+    nodes: tuple[Node, ...]
+    exchange: Exchange | None = None

@@ -1,0 +1,98 @@
+"""A report on one screen: a line for each join and each runtime filter, then what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from springbok.model import Filter, Join, Reason, ReportData
+from springbok.render.lines import section, table, wrap
+from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, strategy
+
+T = TypeVar("T")
+
+_MOST = 12  # lines of joins, of filters and of advice
+_FAR_OFF = 10  # times
+_JOIN_HEAD = ("", "join", "strategy", "Spark alone", "why", "expected", "observed")
+_FILTER_HEAD = ("filter", "join", "status", "effect, or why not")
+_STATUS_ORDER = ("used", "placed", "unused", "declined")
+
+
+def summary(r: ReportData) -> str:
+    """The report on one screen."""
+    return "\n".join(_lines(r))
+
+
+def _lines(r: ReportData) -> Iterator[str]:
+    yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
+    if r.note:
+        yield from wrap(r.note, 0)
+    joins, more_joins = _first(r.joins)
+    yield from section("Joins", (*table(_JOIN_HEAD, [_join(j) for j in joins]), *more_joins))
+    filters, more_filters = _first(sorted(r.filters, key=lambda f: _STATUS_ORDER.index(f.status)))
+    yield from section("Runtime filters", (*table(_FILTER_HEAD, [_filter(f) for f in filters]), *more_filters))
+    advice, more_advice = _first(list(_advice(r)))
+    lines = [line for text in advice for line in wrap(text, 2)]
+    yield from section("What to change", (*(lines or ["  Nothing stands out."]), *more_advice))
+
+
+def _first(items: Sequence[T]) -> tuple[Sequence[T], tuple[str, ...]]:
+    """What is shown, and a line that says how many more there are."""
+    more = len(items) - _MOST
+    return items[:_MOST], (f"  and {more} more",) if more > 0 else ()
+
+
+def _join(j: Join) -> tuple[str, ...]:
+    return (
+        str(j.id),
+        f"{j.type} {keys(j)}",
+        strategy(j),
+        spark_alone(j),
+        j.reason.code if j.reason else "",
+        f"{amount(j.estimated_rows)} rows" if j.estimated_rows is not None else "",
+        f"{amount(j.output_rows)} rows" if j.output_rows is not None else "",
+    )
+
+
+def _filter(f: Filter) -> tuple[str, ...]:
+    if f.status == "used":
+        what = removed(f)
+    elif f.status == "placed" and f.expected_kept is not None:
+        what = f"expected to retain {f.expected_kept:.0%} of the rows"
+    else:
+        what = f"{f.reason.code}: {f.reason.text}"
+    return filter_name(f), str(f.join), f.status, what
+
+
+def _advice(r: ReportData) -> Iterator[str]:
+    """What would make the plan better, most important first."""
+    for failure in r.failures:
+        yield f"Report a bug: the rule {failure['rule']} failed with {failure['error']}. The plan went on without it."
+    for name in sorted({t.name or "?" for t in r.tables if "rows" in t.missing_statistics}):
+        yield f"Collect statistics: ANALYZE TABLE {name} COMPUTE STATISTICS FOR ALL COLUMNS."
+    for j in r.joins:
+        if j.hint_honoured is False:
+            yield f"Remove or correct the hint {j.hint} of join {j.id}: it cannot be followed."
+    for j in r.joins:
+        if j.q_error is not None and j.q_error >= _FAR_OFF:
+            yield f"Check the statistics of join {j.id}: its output is off by {j.q_error:,.0f}x."
+    for setting, places in _settings(r).items():
+        yield f"{setting} decides: {'; '.join(dict.fromkeys(places))}."
+
+
+def _settings(r: ReportData) -> dict[str, list[str]]:
+    """The settings that decisions depend on, each with what it decides."""
+    found: dict[str, list[str]] = {}
+
+    def add(reason: Reason | None, place: str) -> None:
+        if reason and reason.setting:
+            found.setdefault(reason.setting, []).append(place)
+
+    for j in r.joins:
+        add(j.reason, f"join {j.id}")
+        for a in j.alternatives:
+            add(a.ruled_out, f"no {a.strategy} in join {j.id}")
+    for f in r.filters:
+        if f.status in ("unused", "declined"):
+            add(f.reason, f"no filter of join {f.join} from {f.source}")
+    return found

@@ -1,0 +1,161 @@
+"""Parts of reports in words: numbers, joins, filters, what was observed."""
+
+from __future__ import annotations
+
+from springbok.model import Alternative, ComparisonData, Conjunct, Execution, Filter, Join, ReportData, Side, Table
+
+
+def amount(n: float | None, *, unknown: str = "unknown") -> str:
+    """A number of rows: 1,234 or 1.23 M."""
+    if n is None:
+        return unknown
+    if n < 100_000:
+        return f"{n:,.0f}"
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")):
+        if n >= size:
+            return f"{n / size:.2f} {unit}"
+    return f"{n:,.0f}"
+
+
+def size(n: float | None) -> str:
+    """A number of bytes: 12 B, 3.4 MB."""
+    if n is None:
+        return "unknown"
+    units = ("B", "KB", "MB", "GB", "TB", "PB")
+    i = 0
+    while n >= 1024 and i < len(units) - 1:
+        n /= 1024
+        i += 1
+    return f"{n:,.0f} B" if i == 0 else f"{n:,.1f} {units[i]}"
+
+
+def keys(j: Join) -> str:
+    """The equalities of a join."""
+    return " AND ".join(f"{a} = {b}" for a, b in zip(j.left_keys, j.right_keys, strict=True)) or "no equality"
+
+
+def strategy(j: Join) -> str:
+    """What executes the join, as the plan has it."""
+    name = j.strategy or (j.planned or "undecided")
+    return name + (f", build {j.build}" if j.strategy and j.build else "")
+
+
+def spark_alone(j: Join) -> str:
+    """What Spark would have planned; empty if the report does not say."""
+    return "the same" if j.planned_by_spark else ""
+
+
+def cost_of(a: Alternative) -> str:
+    """What an alternative costs, or why it is ruled out, without its name."""
+    if a.ruled_out:
+        return f"ruled out, {a.ruled_out}"
+    terms = ", ".join(f"{name} {size(b)}" for name, b in a.terms.items())
+    return f"costs {size(a.cost_bytes)}" + (f" ({terms})" if len(a.terms) > 1 else "")
+
+
+def cost(a: Alternative) -> str:
+    """What an alternative costs, or why it is ruled out."""
+    return f"{a.strategy}: {cost_of(a)}"
+
+
+def factor(q: float | None) -> str:
+    """How far an estimate was off: nothing up to a factor of 2."""
+    return f", off {q:,.1f}x" if q is not None and q >= 2 else ""
+
+
+def state(r: ReportData) -> str:
+    """Whether the query ran, and if it was not this DataFrame's own run, which."""
+    return r.state + (f" by {ran(r.execution)}" if r.execution else "")
+
+
+def ran(e: Execution) -> str:
+    """`count(), query 12 of the SQL tab, 345 ms`."""
+    return f"{e.action}, query {e.id} of the SQL tab, {e.duration_ms:,} ms"
+
+
+def effect(f: Filter) -> str:
+    """What a filter did, or is."""
+    parts = []
+    if f.build_keys is not None:
+        parts.append(f"built from {amount(f.build_keys)} keys")
+    if f.bytes:
+        parts.append(size(f.bytes))
+    if f.false_positive_rate:
+        parts.append(f"{f.false_positive_rate:.2%} false positives")
+    if f.waited_ms is not None:
+        parts.append(f"waited {f.waited_ms:,} ms")
+    if removed(f):
+        parts.append(removed(f))
+    if f.scan_rows is not None:
+        parts.append(f"scan read {amount(f.scan_rows)} rows")
+    if f.switched_off:
+        parts.append(f"switched off {f.pauses} times for a while")
+    return ", ".join(parts)
+
+
+def removed(f: Filter) -> str:
+    """What a filter removed, in short."""
+    parts = []
+    if f.rows_in:
+        parts.append(f"removed {amount(f.rows_removed)} of {amount(f.rows_in)} rows")
+    if f.row_groups_removed:
+        parts.append(f"skipped {f.row_groups_removed} of {f.row_groups} row groups")
+    if f.files is not None and f.files_read is not None and f.files_read < f.files:
+        parts.append(f"read {f.files_read} of {f.files} files")
+    return ", ".join(parts)
+
+
+def filter_name(f: Filter) -> str:
+    """`RF000[bloom] o_custkey <- c_custkey`."""
+    kinds = f"[{', '.join(f.kinds)}]" if f.kinds else ""
+    target = f"{f.target_table}.{f.target_column} <- " if f.target_column else ""
+    return f"{f.id or 'none'}{kinds} {target}{f.source}"
+
+
+def missing(r: ReportData) -> str:
+    """The tables whose rows are not known, as a warning; empty if there are none."""
+    names = sorted({t.name or "?" for t in r.tables if "rows" in t.missing_statistics})
+    return f"Tables without statistics: {', '.join(names)}." if names else ""
+
+
+def read(t: Table) -> str:
+    """What was read of a table; empty before the query ran."""
+    parts = []
+    if t.partitions is not None and t.partitions_read is not None:
+        parts.append(f"{t.partitions_read} of {t.partitions} partitions")
+    if t.files is not None and t.files_read is not None:
+        parts.append(f"{t.files_read} of {t.files} files")
+    if t.rows_read is not None:
+        parts.append(f"{amount(t.rows_read)} rows")
+    return ", ".join(parts)
+
+
+def observed(s: Side) -> str:
+    """What a join's input had; its filters are part of the estimate that is compared."""
+    first = s.estimated_rows
+    other = first is not None and s.rows is not None and abs(first - s.rows) > 0.01 * s.rows
+    return (
+        f"observed {amount(s.observed_rows)}" + (f" of estimated {amount(first)}" if other else "") + factor(s.q_error)
+    )
+
+
+def conjunct(e: Conjunct) -> str:
+    """A conjunct with its cost and the fraction of the rows that it retains."""
+    retained = f"{e.selectivity:.1%} of the rows" if e.selectivity is not None else "an unknown part"
+    return f"{e.condition} ({e.cost:.0f} ns, retains {retained})"
+
+
+def verdict(c: ComparisonData) -> str:
+    """What running both has shown; empty if they were not run."""
+    if c.seconds_off is None or c.seconds_on is None:
+        return ""
+    equal = "the answers are equal" if c.equal else "THE ANSWERS DIFFER"
+    times = f"{c.seconds_off:.2f} s without, {c.seconds_on:.2f} s with Springbok"
+    return f"{times} ({c.seconds_off / max(c.seconds_on, 1e-9):.2f}x), one run each; {equal}"
+
+
+def used(c: ComparisonData) -> list[str]:
+    """The filters that the second plan has, with what they did."""
+    return [
+        ": ".join(filter(None, (filter_name(f), effect(f)))) for f in c.on.filters if f.status in ("placed", "used")
+    ]
