@@ -11,13 +11,14 @@ SEEDS ?= 1-100
 PYTHON ?= python3
 BIN := .venv/bin
 BENCHMARKS := $(BIN)/python -m benchmarks
+QA := PYTHONPATH=tests:tools:. $(BIN)/python -m qa
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
 BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-scala test-python lint format docs tour build bench bench-joins bench-check bench-scale bench-bloom bench-duckdb bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-all test-scala test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-bloom bench-duckdb bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -25,6 +26,10 @@ demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QU
 
 test: lint $(JAR)  ## lint, then Scala tests and Python tests side by side
 	$(MAKE) --keep-going --jobs=2 test-scala test-python
+
+test-all: test test-slow  ## every test
+
+test-slow: test-python-slow  ## the tests that `make test` leaves out
 
 lint: $(VENV)  ## formatting, warnings, types, layers, of both halves
 	$(BIN)/ruff check python tests tools benchmarks
@@ -37,7 +42,10 @@ test-scala:
 	$(PYTHON) tools/sbt.py test
 
 test-python: $(VENV) $(JAR)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not slow"
+
+test-python-slow: $(VENV) $(JAR)
+	$(BIN)/python -m pytest -m slow
 
 format: $(VENV)  ## rewrite the sources as lint wants them
 	$(BIN)/ruff check --fix python tests tools benchmarks
@@ -70,10 +78,10 @@ audit: $(VENV)  ## known vulnerabilities of the pinned packages, if the advisory
 	$(BIN)/python tools/audit.py
 
 fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckDB: make fuzz SEEDS=1-100
-	cd tests && ../$(BIN)/python -m fuzz --seeds $(SEEDS)
+	$(QA).fuzz --seeds $(SEEDS)
 
 spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
-	$(BIN)/python tools/spark_suites.py $(SUITES)
+	$(QA).spark_suites $(SUITES)
 
 bench-joins: $(VENV) $(JAR)  ## the chosen join strategy against every hinted one; needs TPC-H at scale 1: TPCH=folder
 	$(BIN)/python -m benchmarks.join_choice --tpch $(or $(TPCH),.cache/tpch/sf1)

@@ -9,9 +9,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 import springbok
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from springbok.reports import Report
-from springbok.tpch import generate, load
+from springbok.tpch import generate, load, query
 
 from benchmarks import data
 
@@ -59,3 +59,10 @@ def valid() -> Callable[[Report], None]:
         validator.validate(report.to_dict())
 
     return check
+
+
+@pytest.fixture(scope="session")
+def executed(spark: SparkSession, tpch: Path) -> DataFrame:
+    df = spark.sql(query("q3"))
+    df.collect()
+    return df

@@ -1,6 +1,6 @@
 """Faults on a cluster of two executors: for each a line of JSON, what happened and whether the answer is right.
 
-Run by tests/test_faults.py: `python -m cluster.scenarios FOLDER JAR` in tests, with the jar of Fault.java.
+Run by tests/cluster/test_faults.py: `python -m cluster.scenarios FOLDER JAR` in tests, with the jar of Fault.java.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Spark's own master and two workers on loopback, executors that come and go: one line of JSON a round.
 
-Run by tests/test_standalone.py: `python -m cluster.standalone FOLDER MASTER` in tests.
+Run by tests/cluster/test_standalone.py: `python -m cluster.standalone FOLDER MASTER` in tests.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 import audit
 import springbok
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 OWN = re.compile(
     r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF)?|"
     r"springbok\.properties"

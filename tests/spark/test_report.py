@@ -9,16 +9,10 @@ import pytest
 import springbok
 from pyspark.sql import DataFrame, SparkSession
 from springbok.reports import Report
+from springbok.session import temporarily
 from springbok.tpch import query
 
-GOLDEN = Path(__file__).parent / "golden"
-
-
-@pytest.fixture(scope="module")
-def executed(spark: SparkSession, tpch: Path) -> DataFrame:
-    df = spark.sql(query("q3"))
-    df.collect()
-    return df
+GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def test_it_never_runs_the_query(spark: SparkSession, tpch: Path) -> None:
@@ -152,39 +146,6 @@ def test_fragments_and_slots(executed: DataFrame) -> None:
     assert all(j.left.observed_rows is not None and j.left.q_error for j in r.joins)
 
 
-def test_why_not(spark: SparkSession, executed: DataFrame) -> None:
-    assert "every join is a broadcast hash join" in springbok.why_not(executed, "broadcast")
-    merge = springbok.why_not(executed, "merge", table="lineitem")
-    assert "not a sort-merge join because that would cost" in merge and merge.endswith(".")
-    assert springbok.why_not(executed, "filter", table="lineitem").startswith("It has: RF001")
-    spark.conf.set("spark.springbok.join.broadcastBytesLimit", "0")
-    try:
-        answer = springbok.why_not(spark.sql(query("q3")), "broadcast")
-        assert "BUILD_SIDE_TOO_BIG" in answer and "spark.springbok.join.broadcastBytesLimit" in answer
-    finally:
-        spark.conf.unset("spark.springbok.join.broadcastBytesLimit")
-    none = springbok.why_not(executed, "bloom", table="customer")
-    assert none.startswith("There is no bloom filter on customer") or "declined" in none
-    with pytest.raises(springbok.SpringbokError, match="reads no table 'nation'; it reads customer, lineitem, orders"):
-        springbok.why_not(executed, "filter", table="nation")
-    with pytest.raises(springbok.SpringbokError, match="neither a strategy nor a filter"):
-        springbok.why_not(executed, "teleport")
-
-
-def test_compare(spark: SparkSession, tpch: Path) -> None:
-    df = spark.sql(query("q5"))
-    c = springbok.compare(df)
-    assert c.equal is None and c.off.state == c.on.state == "planned"
-    assert len(c.joins) == 5 and all(j.off and j.on for j in c.joins)
-    assert not c.off.filters and c.on.filters
-    assert springbok.report(df).state == "planned" and spark.conf.get("spark.springbok.enabled") == "true"
-    c = springbok.compare(df, run=True)
-    assert c.equal and c.seconds_on and c.on.state == "executed"
-    text = str(c)
-    assert "the answers are equal" in text and max(map(len, text.splitlines())) <= 100
-    assert "answers are equal" in c._repr_html_()
-
-
 def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "gone")
     spark.range(10).write.parquet(path)
@@ -256,11 +217,8 @@ def test_conjuncts_that_changed_places(spark: SparkSession, tpch: Path) -> None:
 
 
 def test_the_join_order_and_why(spark: SparkSession, tpch: Path) -> None:
-    spark.conf.set("spark.springbok.reorder.enabled", "true")
-    try:
+    with temporarily(spark, {"spark.springbok.reorder.enabled": "true"}):
         r = springbok.report(spark.sql(query("q8")))
-    finally:
-        spark.conf.unset("spark.springbok.reorder.enabled")
     (order,) = r.join_order
     assert order.relations == 8 and order.before.startswith("part, lineitem")
     assert order.reason.code in ("LOWER_COST", "SMALL_GAIN", "GUESSED_GAIN")

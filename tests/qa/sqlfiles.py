@@ -1,4 +1,4 @@
-"""`python -m fuzz.sqlfiles INPUTS`: every query of Spark's own SQL files, with Springbok and without it.
+"""`python -m qa.sqlfiles INPUTS`: every query of Spark's own SQL files, with Springbok and without it.
 
 INPUTS is the folder `sql-tests/inputs` of Spark's test resources. SQLQueryTestSuite compares ties under an ORDER BY as
 well and stops a file at its first difference; here each query's rows are compared in no order, and the runs with
@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from fuzz import engine
-from fuzz.engine import OFF, Failed, Settings, TooLong
+from qa.fuzz import engine
+from qa.fuzz.engine import OFF, Failed, Settings, TooLong
 
 # A file is taken if a query in it may have a join.
 JOINS = re.compile(r"(?i)\bjoin\b|\bexists\b|\bin\s*\(\s*(select|with)|\bexcept\b|\bintersect\b|\bminus\b")
@@ -71,7 +71,7 @@ def answer(spark: SparkSession, sql: str, s: Settings) -> Counter[object] | str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="fuzz.sqlfiles", description=__doc__)
+    parser = argparse.ArgumentParser(prog="qa.sqlfiles", description=__doc__)
     parser.add_argument("inputs", type=Path)
     parser.add_argument("--only", default="", help="part of a file's name")
     parser.add_argument("--runs", type=int, default=2, help="runs of a query with Springbok")

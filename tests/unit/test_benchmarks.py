@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from springbok.errors import SpringbokError
 
-from benchmarks import check, joinorder, measure, page, runner, suites
+from benchmarks import check, joinorder, page, runner, suites
 
 
 def results(**seconds: tuple[float, float]) -> dict[str, Any]:
@@ -85,12 +84,3 @@ def test_chosen_queries() -> None:
 def test_the_limit_at_the_end_is_cut() -> None:
     assert suites.without_limit("SELECT 1 LIMIT 3\n LIMIT 100 ;") == "SELECT 1 LIMIT 3\n "
     assert suites.without_limit("SELECT 1") is None
-
-
-def test_figures_of_a_run(spark: SparkSession, tpch: Path) -> None:
-    run = measure.run(spark, "SELECT c_mktsegment, count(*) FROM customer GROUP BY c_mktsegment")
-    assert len(run.rows) == 5
-    assert run.figures.rows_read == spark.table("customer").count()
-    assert run.figures.stages >= 2
-    assert run.figures.shuffle_rows >= 5
-    assert run.figures.seconds > 0

@@ -1,4 +1,4 @@
-"""`python -m fuzz.tpc DATA QUERIES`: TPC queries answered with Springbok, without it and by DuckDB.
+"""`python -m qa.tpc DATA QUERIES`: TPC queries answered with Springbok, without it and by DuckDB.
 
 DATA holds one Parquet file or folder a table, QUERIES one `.sql` file a query, or is a jar with them under `tpcds/`.
 A last LIMIT is left out: with ties it has many right answers.
@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 
 from benchmarks.duck import for_duckdb
-from fuzz import engine
+from qa.fuzz import engine
 
 
 def texts(path: Path) -> dict[str, str]:
@@ -52,7 +52,7 @@ def _near(a: Any, b: Any) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="fuzz.tpc", description=__doc__)
+    parser = argparse.ArgumentParser(prog="qa.tpc", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("queries", type=Path)
     parser.add_argument("--only", default="", help="names, separated by commas")

@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fuzz.data import BY_SQL, Table, Type
-from fuzz.tree import Alt, Many, Node, Opt, render
+from qa.fuzz.data import BY_SQL, Table, Type
+from qa.fuzz.tree import Alt, Many, Node, Opt, render
 
 BIGINT, STRING, DOUBLE, INT = BY_SQL["BIGINT"], BY_SQL["STRING"], BY_SQL["DOUBLE"], BY_SQL["INT"]
 NUMERIC = ("int", "dec", "float")

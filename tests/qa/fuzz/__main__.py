@@ -1,4 +1,4 @@
-"""`python -m fuzz --seeds 1-50`: random queries; a difference prints its seed and a query made small."""
+"""`python -m qa.fuzz --seeds 1-50`: random queries; a difference prints its seed and a query made small."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from fuzz import engine
-from fuzz.data import tables
-from fuzz.engine import OFF, ON, Failed, Settings, TooLong
-from fuzz.queries import Generator, Query
-from fuzz.tree import minimize
+from qa.fuzz import engine
+from qa.fuzz.data import tables
+from qa.fuzz.engine import OFF, ON, Failed, Settings, TooLong
+from qa.fuzz.queries import Generator, Query
+from qa.fuzz.tree import minimize
 
 # Dynamic pruning that Spark has pushed through a union to a column that is no partition's: interpreted, and with the
 # build side broadcast, it fails without Springbok as well.

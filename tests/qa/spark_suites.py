@@ -20,13 +20,13 @@ from xml.etree import ElementTree
 
 import sbt
 
-ROOT = Path(__file__).resolve().parent.parent
-POM = ROOT / "tools" / "spark-suites" / "pom.xml"
+ROOT = Path(__file__).resolve().parents[2]
+POM = ROOT / "tests" / "qa" / "spark-suites" / "pom.xml"
 CLASSPATH = ROOT / ".cache" / "spark-suites.classpath"
 HOME = ROOT / ".cache" / "spark-home"
 RESULTS = ROOT / "docs" / "spark-suites.json"
 # Why a test that asserts Spark's own plan rightly fails, by suite and test.
-EXPLAINED = ROOT / "tools" / "spark-suites" / "explained.json"
+EXPLAINED = POM.parent / "explained.json"
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
 
 _ON = [f"-Dspark.sql.extensions={EXTENSION}", "-Dspringbok.testing=true"]

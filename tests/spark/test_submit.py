@@ -1,20 +1,16 @@
-"""Answers without and with Springbok, on each query of TPC-H, and from outside on other masters."""
+"""spark-submit, from outside, on other masters."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyspark
 import pytest
 import springbok
-from pyspark.sql import SparkSession
-from springbok.cli import demo
-from springbok.reports import Report
-from springbok.tpch import QUERIES, query
+from springbok.tpch import query
 
 JOB = """
 import sys
@@ -38,33 +34,6 @@ off = spark.sql(sql).collect()
 print("RESULT", on == off and len(on) == 10, sorted(used))
 spark.stop()
 """
-
-
-@pytest.mark.parametrize("name", QUERIES)
-def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str, valid: Callable[[Report], None]) -> None:
-    valid(springbok.report(spark.sql(query(name))))
-    row, report = demo.measure(spark, name, 1)
-    valid(report)
-    assert row.equal
-    assert not report.failures
-    assert all(j.reason for j in report.joins)
-
-
-def test_answers_are_equal_in_any_join_order(spark: SparkSession, tpch: Path) -> None:
-    """Every order that is expected to gain anything is taken, however little."""
-    changed = []
-    settings = {"spark.springbok.reorder.enabled": "true", "spark.springbok.reorder.minGain": "0"}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        for name in ("q2", "q5", "q7", "q8", "q9", "q10", "q11", "q21"):
-            row, report = demo.measure(spark, name, 1)
-            assert row.equal, name
-            changed += [name for o in report.join_order if o.after]
-    finally:
-        for key in settings:
-            spark.conf.unset(key)
-    assert changed
 
 
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])

@@ -18,12 +18,6 @@ def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_exactly_one_jar() -> None:
-    jar = Path(springbok.jar_path())
-    assert jar.exists()
-    assert [jar] == sorted(jar.parent.glob("*.jar"))
-
-
 def test_configure_appends_and_is_idempotent(monkeypatch: pytest.MonkeyPatch, spark: SparkSession) -> None:
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
     builder = SparkSession.Builder()
@@ -46,21 +40,6 @@ def test_configure_keeps_what_is_set_outside(
     options = builder._options
     assert options["spark.sql.extensions"].startswith("org.example.A,")
     assert options["spark.jars"].startswith("/b.jar,")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"runtimeFilter_mod": "OFF"}, "nearest one is spark.springbok.runtimeFilter.mode"),
-        ({"runtimeFilter_mode": "SOMETIMES"}, "OFF or LOCAL or GLOBAL"),
-        ({"enabled": "perhaps"}, "true or false"),
-        ({"join_broadcastBytesLimit": "much"}, "a size such as 64m"),
-        ({"runtimeFilter_inLimit": -1}, "a whole number"),
-    ],
-)
-def test_a_wrong_setting_is_one_sentence(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(springbok.SpringbokError, match=message):
-        springbok.configure(SparkSession.Builder(), **settings)
 
 
 def test_active_and_disabled(spark: SparkSession) -> None:
@@ -103,19 +82,6 @@ print("JOINED")
     said = [line for line in done.stdout.splitlines() if line.startswith("SAID")]
     assert len(said) == 3 and "JOINED" in done.stdout, done.stdout + done.stderr[-2000:]
     assert all("springbok.configure" in line for line in said)
-
-
-def test_the_jar_command() -> None:
-    done = subprocess.run([sys.executable, "-m", "springbok", "jar"], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == springbok.jar_path()
-
-
-def test_an_unknown_query_of_the_demo_is_one_sentence() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "springbok", "demo", "--queries", "q99"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "q99" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_configure_keeps_what_spark_submit_was_given(tmp_path: Path) -> None:

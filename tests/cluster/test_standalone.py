@@ -15,7 +15,7 @@ import pyspark
 import pytest
 import sbt
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parent.parent
 HOME = Path(pyspark.__file__).parent
 
 
@@ -52,7 +52,7 @@ def test_executors_come_and_go_have_their_workers_cores_and_answers_stay(master:
     # Without `spark.executor.cores` an executor once counted as one core, and a task got all of its memory.
     # Each planning once asked the block managers' master for the executors, which may take as long as losing one.
     script = [sys.executable, "-m", "cluster.standalone", str(tmp_path), master]
-    env = os.environ | {"PYTHONPATH": str(HERE)}
+    env = os.environ | {"PYTHONPATH": str(TESTS)}
     done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
     rounds = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(rounds) == 3, done.stderr[-9000:]

@@ -1,4 +1,4 @@
-"""`python -m fuzz.soak DATA`: a thousand TPC-H queries in one application; what must not grow, and whether it did.
+"""`python -m qa.soak DATA`: a thousand TPC-H queries in one application; what must not grow, and whether it did.
 
 DATA holds TPC-H as one Parquet file a table; a small scale will do. Every hundred queries or so the heap left by
 a collection, threads, accumulators, and what the block manager holds are taken. Driver and executor are one process.
@@ -19,7 +19,7 @@ import springbok
 from pyspark.sql import SparkSession
 from springbok import tpch
 
-from fuzz import engine
+from qa.fuzz import engine
 
 
 def state(spark: SparkSession) -> dict[str, int]:
@@ -43,7 +43,7 @@ def state(spark: SparkSession) -> dict[str, int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="fuzz.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="qa.soak", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--queries", type=int, default=1000)
     args = parser.parse_args()

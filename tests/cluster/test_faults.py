@@ -15,6 +15,7 @@ import pytest
 import sbt
 
 HERE = Path(__file__).parent
+TESTS = HERE.parent
 SCENARIOS = [
     "executor killed while building",
     "executor killed while probing",
@@ -38,10 +39,10 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     folder = tmp_path_factory.mktemp("faults")
     bin_folder = Path(sbt.java()).resolve().parent
     jars = Path(pyspark.__file__).parent / "jars"
-    source = shutil.copy(HERE / "cluster" / "Fault.java", folder)
+    source = shutil.copy(HERE / "Fault.java", folder)
     subprocess.run([bin_folder / "javac", "-cp", f"{jars}/*", "-d", folder / "classes", source], check=True)
     subprocess.run([bin_folder / "jar", "cf", folder / "fault.jar", "-C", folder / "classes", "."], check=True)
-    env = os.environ | {"SPARK_HOME": str(Path(pyspark.__file__).parent), "PYTHONPATH": str(HERE)}
+    env = os.environ | {"SPARK_HOME": str(Path(pyspark.__file__).parent), "PYTHONPATH": str(TESTS)}
     # The workers' directories are made where Spark runs.
     done = subprocess.run(
         [sys.executable, "-m", "cluster.scenarios", folder, folder / "fault.jar"],

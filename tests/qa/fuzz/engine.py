@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import math
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,9 @@ import duckdb
 import springbok
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import expr
+from springbok.session import temporarily
 
-from fuzz.data import Table, write
+from qa.fuzz.data import Table, write
 
 ON = "spark.springbok.enabled"
 Settings = dict[str, str]
@@ -124,22 +123,6 @@ def duck(tables: list[Table]) -> duckdb.DuckDBPyConnection:
     return c
 
 
-@contextlib.contextmanager
-def setting(spark: SparkSession, settings: Settings) -> Iterator[None]:
-    """Settings for the time of a block."""
-    before = {k: spark.conf.get(k, None) for k in settings}
-    for k, v in settings.items():
-        spark.conf.set(k, v)
-    try:
-        yield
-    finally:
-        for k, old in before.items():
-            if old is None:
-                spark.conf.unset(k)
-            else:
-                spark.conf.set(k, old)
-
-
 class TooLong(Exception):
     """The query was cancelled."""
 
@@ -166,7 +149,7 @@ def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20)
     timer = threading.Timer(seconds, cancel)
     timer.start()
     try:
-        with setting(spark, settings):
+        with temporarily(spark, settings):
             return Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
     except Exception as e:
         if late.is_set():

@@ -1,0 +1,37 @@
+"""The commands as scripts use them: exit codes, one sentence on standard error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from springbok.cli import doctor
+from springbok.session import temporarily
+from springbok.tpch import query
+
+
+def command(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "springbok", *args]
+    return subprocess.run(line, input=text, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_explain(tpch: Path, tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text(query("q3") + ";\n")
+    html = tmp_path / "out.html"
+    options = ("--sql", str(tmp_path / "q.sql"), "--data", str(tpch), "--master", "local[2]", "--memory", "1g")
+    done = command("explain", *options, "--run", "--json", "--html", str(html))
+    assert done.returncode == 0, done.stderr[-2000:]
+    document = json.loads(done.stdout)
+    assert document["state"] == "executed" and len(document["joins"]) == 2
+    assert "<svg" in html.read_text(encoding="utf-8")
+
+
+def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> None:
+    fine = list(doctor.of_session(spark))
+    assert [c.state for c in fine] == ["ok", "ok"]
+    with temporarily(spark, {"spark.sql.adaptive.enabled": "false"}):
+        found = [c for c in doctor.of_session(spark) if c.state == "warning"]
+    assert len(found) == 1 and "ranges of broadcasts" in found[0].what and found[0].advice

@@ -1,0 +1,36 @@
+"""Answers without and with Springbok, on each query of TPC-H, and from outside on other masters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import springbok
+from pyspark.sql import SparkSession
+from springbok.cli import demo
+from springbok.reports import Report
+from springbok.session import temporarily
+from springbok.tpch import QUERIES, query
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str, valid: Callable[[Report], None]) -> None:
+    valid(springbok.report(spark.sql(query(name))))
+    row, report = demo.measure(spark, name, 1)
+    valid(report)
+    assert row.equal
+    assert not report.failures
+    assert all(j.reason for j in report.joins)
+
+
+def test_answers_are_equal_in_any_join_order(spark: SparkSession, tpch: Path) -> None:
+    """Every order that is expected to gain anything is taken, however little."""
+    changed = []
+    settings = {"spark.springbok.reorder.enabled": "true", "spark.springbok.reorder.minGain": "0"}
+    with temporarily(spark, settings):
+        for name in ("q2", "q5", "q7", "q8", "q9", "q10", "q11", "q21"):
+            row, report = demo.measure(spark, name, 1)
+            assert row.equal, name
+            changed += [name for o in report.join_order if o.after]
+    assert changed
