@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import zipfile
 from pathlib import Path
 
-import audit
+import pytest
 import springbok
 
 ROOT = Path(__file__).parents[2]
@@ -43,8 +44,21 @@ def test_nothing_untrusted_is_deserialized() -> None:
         assert "ObjectInputStream" not in source.read_text(), source
 
 
-def test_an_advisory_fails_the_audit_and_a_missing_network_does_not() -> None:
-    report = '{"dependencies": [{"name": "x", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}]}'
-    assert audit.vulnerable(report) == ["x 1: PYSEC-1, fixed in 2"]
-    assert audit.vulnerable('{"dependencies": [{"name": "x", "skip_reason": "not found"}]}') == []
-    assert audit.pinned('dev = ["a==1.0", "b>=2", "c-d==3.1"]') == ["a==1.0", "c-d==3.1"]
+@pytest.mark.parametrize(
+    ("pip_audit", "passes"),
+    [
+        ("exit 0", True),
+        ("exit 1  # the database cannot be reached", True),
+        ("echo 'x 1 PYSEC-1 2' > audit.txt; exit 1", False),
+    ],
+)
+def test_an_advisory_fails_the_audit_and_a_missing_network_does_not(
+    tmp_path: Path, pip_audit: str, passes: bool
+) -> None:
+    (tmp_path / "pip-audit").write_text(f"#!/bin/sh\ncd {tmp_path}\n{pip_audit}\n")
+    (tmp_path / "pip-audit").chmod(0o755)
+    (tmp_path / "installed").touch()
+    variables = (f"BIN={tmp_path}", f"VENV={tmp_path}/installed", f"AUDIT={tmp_path}/audit.txt")
+    done = subprocess.run(["make", "audit", *variables], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == passes, done.stdout + done.stderr
+    assert ("PYSEC-1" in done.stdout) != passes
