@@ -1,4 +1,7 @@
-"""Why a query has not got some strategy or filter, in one sentence."""
+"""Why a query has another strategy, or no such filter, in one sentence.
+
+The module is not called `why_not`: in the package that name is the function.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _KINDS = {"bloom": "bloom", "bitmap": "bitmap", "in": "in", "minmax": "minmax", 
 
 
 def why_not(df: DataFrame | ReportData, what: str, table: str | None = None) -> str:
-    """Why a join of the query is not executed so, or why there is no such runtime filter: one sentence with numbers.
+    """Why a join of the query has another strategy, or why there is no such runtime filter: one sentence with numbers.
 
     Args:
         df: a DataFrame, or its report.

@@ -75,20 +75,20 @@ def report(
     After `df.collect()`, `df.toPandas()` or `df.toLocalIterator()` it holds what that run observed. `count()`, `show()`
     and writes plan a query of their own, which this DataFrame's report does not see.
 
-    With `executors`, `cores` (of one executor) or `executor_memory` (such as "32g") it is the report of the query as it
-    would be planned on such a cluster; what is not given is as it is in the running one.
+    With `executors`, `cores` (of one executor) or `executor_memory` (such as "32g"), it says how the query would
+    be planned on such a cluster. What is not given is taken from the running cluster.
 
     Args:
         df: any classic DataFrame that is not streaming.
-        observed: what was observed is wanted: if the DataFrame itself has not run, the report is that of the last
-            `count()`, `show()`, write or other query of this session that ran its plan; `execution` says which.
+        observed: report a run. If the DataFrame itself has not run, the report is that of the last `count()`, `show()`,
+            write or other query of this session that ran its plan; `execution` says which.
         executors: number of executors of an imagined cluster.
         cores: cores of each.
         executor_memory: heap of each.
 
     Raises:
-        SpringbokError: no classic DataFrame, a streaming one, one that cannot be planned, a stopped session, a session
-            without Springbok; with `observed`, a DataFrame that has not run.
+        SpringbokError: this is not a classic DataFrame, it is a streaming one, or it cannot be planned; the session is
+            stopped, or has no Springbok; `observed` was given and the DataFrame has not run.
     """
     shape = {
         "cluster_executors": executors,
@@ -121,8 +121,7 @@ def report(
 def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
     """The reports of the last queries with joins that this session has finished, the newest first.
 
-    Whoever ran them and however: SQL, `count()`, `show()`, writes. A session keeps `spark.springbok.report.history` of
-    them.
+    They include SQL, `count()`, `show()` and writes. `spark.springbok.report.history` says how many a session keeps.
 
     Raises:
         SpringbokError: a Spark Connect session, a stopped one, or one without Springbok.

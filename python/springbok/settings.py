@@ -15,6 +15,14 @@ PREFIX = "spark.springbok."
 _BYTES = re.compile(r"\d+(\.\d+)?\s*([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
 
 
+_KINDS = {
+    "boolean": "true or false",
+    "int": "a whole number",
+    "double": "a number",
+    "bytes": "a size such as 64m",
+}
+
+
 @cache
 def known() -> dict[str, dict[str, Any]]:
     """Each setting by its full key: default, kind of value, allowed values."""
@@ -35,7 +43,7 @@ def _key(name: str) -> str:
     key = name if name.startswith(PREFIX) else PREFIX + name.replace("_", ".")
     if key not in known():
         near = difflib.get_close_matches(key, known(), n=1, cutoff=0)[0]
-        raise SpringbokError(f"{key} is no setting of Springbok; the nearest one is {near}.")
+        raise SpringbokError(f"{key} is not a setting of Springbok; the nearest one is {near}.")
     return key
 
 
@@ -56,15 +64,5 @@ def _value(key: str, value: Any) -> str:
     else:
         fits = all(t.strip().upper() in allowed for t in text.split(","))
     if not fits:
-        wanted = (
-            " or ".join(allowed)
-            if allowed
-            else {
-                "boolean": "true or false",
-                "int": "a whole number",
-                "double": "a number",
-                "bytes": "a size such as 64m",
-            }[kind]
-        )
-        raise SpringbokError(f"{key} cannot be {value!r}: it takes {wanted}.")
+        raise SpringbokError(f"{key} cannot be {value!r}: it takes {' or '.join(allowed) or _KINDS[kind]}.")
     return text

@@ -124,7 +124,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Conjunct:
-    """A conjunct: ns a row, the part of the rows that it keeps, whether it may raise an error."""
+    """A conjunct: its cost in ns a row, the fraction of the rows that it retains, whether it may raise an error."""
 
     condition: str
     cost: float
