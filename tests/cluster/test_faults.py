@@ -14,6 +14,7 @@ import pyspark
 import pytest
 import sbt
 
+pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
 TESTS = HERE.parent
 SCENARIOS = [

@@ -15,6 +15,7 @@ import pyspark
 import pytest
 import sbt
 
+pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parent.parent
 HOME = Path(pyspark.__file__).parent
 

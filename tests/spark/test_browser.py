@@ -20,6 +20,7 @@ def test_a_report_of_tpch_opens(spark: SparkSession, tpch: Path, tmp_path: Path,
     _opens(spark, query(name), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["q4", "q64", "q72"])
 def test_a_report_of_tpcds_opens(tpcds: SparkSession, tmp_path: Path, name: str) -> None:
     _opens(tpcds, sparktests.texts("tpcds")[name], tmp_path)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import tour
 
 
+@pytest.mark.slow
 def test_the_tour_runs(tmp_path: Path) -> None:
     notebook = tour.executed(tmp_path)
     html = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 import springbok
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +24,7 @@ def outcome(df: DataFrame) -> Any:
         return error.getCondition()
 
 
+@pytest.mark.slow
 def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None]) -> None:
     different, joins, filters = [], 0, 0
     for name, sql in sparktests.texts("tpcds").items():
