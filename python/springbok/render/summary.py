@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from springbok.model import Filter, Join, Reason, ReportData
+from springbok.model import Alternative, Filter, Join, Reason, ReportData
 from springbok.render.lines import section, table, wrap
 from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, strategy
 
@@ -90,9 +90,15 @@ def _settings(r: ReportData) -> dict[str, list[str]]:
 
     for j in r.joins:
         add(j.reason, f"join {j.id}")
-        for a in j.alternatives:
-            add(a.ruled_out, f"no {a.strategy} in join {j.id}")
+        for a in _cheaper(j):
+            add(a.ruled_out, f"no {a.strategy} in join {j.id}, which would cost less")
     for f in r.filters:
         if f.status in ("unused", "declined"):
             add(f.reason, f"no filter of join {f.join} from {f.source}")
     return found
+
+
+def _cheaper(j: Join) -> list[Alternative]:
+    """The alternatives that would cost less than what was chosen."""
+    chosen = next((a.cost_bytes for a in j.alternatives if a.strategy == strategy(j)), None)
+    return [a for a in j.alternatives if chosen and a.cost_bytes is not None and a.cost_bytes < chosen]
