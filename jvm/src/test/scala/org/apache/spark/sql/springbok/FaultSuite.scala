@@ -39,7 +39,7 @@ class FaultSuite extends SpringbokTest {
     picked.collect(): Unit
     assert(
       used(picked).isEmpty && declined(picked).contains("BUILD_SIDE_INDETERMINATE"),
-      record(picked).filters.map(_.outcome)
+      record(picked).filters.map(_.reason)
     )
     val first = spark.sql(
       "SELECT /*+ MERGE(m) */ f.k, count(*) FROM fact f RIGHT JOIN (SELECT first(k) AS k FROM mid GROUP BY g) m ON f.k = m.k " +
@@ -92,7 +92,7 @@ class FaultSuite extends SpringbokTest {
       FaultSuite.arm(folder)
       val df = spark.sql(query(build, probe, strategy))
       assert(sorted(df.collect()) == expected)
-      assert(used(df).nonEmpty || strategy == "BROADCAST", record(df).filters.map(_.outcome))
+      assert(used(df).nonEmpty || strategy == "BROADCAST", record(df).filters.map(_.reason))
       assert(build == "none" && probe == "none" || FaultSuite.met.get > 0)
     }
 }

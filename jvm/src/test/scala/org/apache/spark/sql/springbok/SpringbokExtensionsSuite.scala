@@ -10,7 +10,7 @@ import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.joins.ChooseJoinStrategy
@@ -158,7 +158,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
       finally spark.sparkContext.conf.set("spark.sql.extensions", extensions): Unit
     val df = s.range(100).join(s.range(10), "id")
     assert(
-      df.count() == 10 && OtherExtension.runs > 0 && QueryRecord
+      df.count() == 10 && OtherExtension.runs > 0 && PlanningState
         .of(df.asInstanceOf[DataFrame].queryExecution.optimizedPlan)
         .isDefined
     )
@@ -199,7 +199,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     val stream =
       spark.readStream.format("rate").load().join(keys, org.apache.spark.sql.functions.expr("value = k"))
     val analyzed = stream.asInstanceOf[DataFrame].queryExecution.analyzed
-    assert((ChooseJoinStrategy(analyzed) eq analyzed) && QueryRecord.of(analyzed).isEmpty)
+    assert((ChooseJoinStrategy(analyzed) eq analyzed) && PlanningState.of(analyzed).isEmpty)
     val json = SpringbokReport.json(spark.sql("SELECT 1").asInstanceOf[DataFrame].queryExecution)
     assert(json.contains("No join"))
   }

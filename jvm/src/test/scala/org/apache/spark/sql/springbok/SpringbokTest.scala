@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState, PlanningState}
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -113,8 +113,8 @@ abstract class SpringbokTest
 
   protected def executed(df: DataFrame): SparkPlan = execution(df).executedPlan
 
-  protected def record(df: DataFrame): QueryRecord =
-    QueryRecord.of(execution(df).optimizedPlan).get
+  protected def record(df: DataFrame): DecisionLog =
+    PlanningState.of(execution(df).optimizedPlan).get.log
 
   protected def applied(df: DataFrame): Seq[AppliedRuntimeFilterExec] =
     collectWithSubqueries(executed(df)) { case f: AppliedRuntimeFilterExec => f }
@@ -130,7 +130,8 @@ abstract class SpringbokTest
 
   /** Reasons of the filters that were declined. */
   protected def declined(df: DataFrame): Seq[String] =
-    record(df).filters.filter(_.status == "declined").map(_.outcome.code)
+    record(df).filters.collect { case f if f.state.isInstanceOf[FilterState.Declined] => f.reason.code }
 
-  protected def used(df: DataFrame): Seq[FilterRecord] = record(df).filters.filter(_.status == "used")
+  protected def used(df: DataFrame): Seq[FilterRecord] =
+    record(df).filters.filter(_.state.isInstanceOf[FilterState.Used])
 }

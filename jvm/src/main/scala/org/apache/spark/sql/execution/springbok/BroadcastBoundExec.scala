@@ -43,7 +43,7 @@ final class BroadcastRange(key: SourceKey.Broadcast, record: FilterRecord) exten
         record.decline(why)
         None
       case Right(keys) =>
-        record.buildRows = Some(rows)
+        record.counted(rows)
         Some(keys.range.fold((0L, -1L)) { case (low, high) =>
           (low.asInstanceOf[Long], high.asInstanceOf[Long])
         })

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, BroadcastHashJoinExec, BroadcastNestedLoopJoinExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.JoinState
 
 /**
  * Spark's own cost of a plan in adaptive execution, its number of shuffles, but for two things. Build sides that hang on
@@ -39,10 +39,9 @@ class EdgeBlindCostEvaluator extends CostEvaluator {
   private def waits(j: BaseJoinExec, side: BuildSide): Boolean =
     (if (side == BuildLeft) j.left else j.right).isInstanceOf[BroadcastExchangeExec]
 
-  private def revoked(j: BaseJoinExec, has: Strategy): Boolean = j.logicalLink
-    .flatMap(_.getTagValue(QueryRecord.tag))
-    .flatMap(_.latest)
-    .map(_.choice.chosen)
+  private def revoked(j: BaseJoinExec, has: Strategy): Boolean = JoinState
+    .of(j)
+    .flatMap(_.chosen)
     .exists(latest => latest != has && latest != Strategy.Spark)
 }
 

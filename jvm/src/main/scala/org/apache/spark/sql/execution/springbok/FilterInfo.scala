@@ -2,7 +2,7 @@ package org.apache.spark.sql.execution.springbok
 
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.physical.LateFilter
-import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
 
 /**
  * What is known of a filter when it is placed; no part of the plan's identity.
@@ -22,7 +22,7 @@ import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
  *   the filter as one that the scan does not wait for, if it is one
  */
 final case class FilterInfo(
-    query: QueryRecord,
+    query: PlanningState,
     record: FilterRecord,
     domain: Option[Double],
     saving: FilterCost.Saving,

@@ -29,7 +29,7 @@ object FilterHint {
   def forbids(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(!_.wanted)
 
   private def of(j: BaseJoinExec, child: Int): Option[FilterHint] =
-    JoinRecord
+    JoinState
       .of(j)
       .flatMap(r => if (child == 0) r.userHint.leftHint else r.userHint.rightHint)
       .collect { case h: FilterHint => h }

@@ -2,12 +2,12 @@ package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
-import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState}
 import org.json4s.JObject
 import org.json4s.JsonDSL._
 
 /** The runtime filters of a query, made or not, with what they removed. */
-final private[springbok] class FilterReport(record: QueryRecord, graph: PlanGraph, numbers: PlanNumbers) {
+final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, numbers: PlanNumbers) {
   private val at: Map[FilterRecord, Seq[PlanNode]] =
     graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
 
@@ -20,10 +20,10 @@ final private[springbok] class FilterReport(record: QueryRecord, graph: PlanGrap
   }.toMap
 
   // Placed ones first, in the order of their ids.
-  def json: Seq[JObject] = record.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(one)
+  def json: Seq[JObject] = log.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(one)
 
   /** Rows that all filters removed row by row. */
-  def rowsRemoved: Long = record.filters.flatMap(f => removed(tested(f))).sum
+  def rowsRemoved: Long = log.filters.flatMap(f => removed(tested(f))).sum
 
   /** Where the filter was tested row by row in a finished run. */
   private def tested(f: FilterRecord): Seq[AppliedRuntimeFilterExec] =
@@ -45,8 +45,7 @@ final private[springbok] class FilterReport(record: QueryRecord, graph: PlanGrap
       .flatMap(_.plan.collectFirst { case s: FileSourceScanExec => s })
       .headOption
       .filter(_ => numbers.ran)
-    // A filter whose scan never came to be resolved did nothing.
-    val status = if (numbers.ran && f.status == "placed") "unused" else f.status
+    val (state, found, effect) = (f.state, f.state.found, f.effect)
     ("id" -> f.number.map(_ => f.id)) ~
       ("join" -> f.join) ~
       ("source" -> f.sourceKey) ~
@@ -54,19 +53,19 @@ final private[springbok] class FilterReport(record: QueryRecord, graph: PlanGrap
       ("target_column" -> f.targetColumn) ~
       ("from_fragment" -> f.number.flatMap(_ => sources.get(f.id))) ~
       ("to_fragments" -> nodes.map(n => graph.home(n.id)).distinct) ~
-      ("status" -> status) ~
-      ("reason" -> ReportJson.reason(f.outcome)) ~
+      ("status" -> FilterReport.status(state, numbers.ran)) ~
+      ("reason" -> ReportJson.reason(state.reason)) ~
       ("kinds" -> f.kinds) ~
-      ("expected_kept" -> ReportJson.finite(f.expectedKept)) ~
-      ("build_rows" -> f.buildRows) ~
-      ("build_keys" -> f.buildKeys) ~
-      ("bytes" -> f.bytes) ~
-      ("false_positive_rate" -> f.falsePositiveRate) ~
-      ("waited_ms" -> f.waitedMs) ~
+      ("expected_kept" -> ReportJson.finite(f.expectedRetained)) ~
+      ("build_rows" -> found.rows) ~
+      ("build_keys" -> found.keys) ~
+      ("bytes" -> effect.bytes) ~
+      ("false_positive_rate" -> effect.falsePositiveRate) ~
+      ("waited_ms" -> found.waitedMs) ~
       ("rows_in" -> rowsIn(tests)) ~
       ("rows_removed" -> removed(tests)) ~
-      ("row_groups" -> f.rowGroups.map(_._2)) ~
-      ("row_groups_removed" -> f.rowGroups.map(_._1)) ~
+      ("row_groups" -> effect.rowGroups.map(_._2)) ~
+      ("row_groups_removed" -> effect.rowGroups.map(_._1)) ~
       ("files" -> scan.flatMap(s => numbers.footers(s.relation)).map(_.files)) ~
       ("files_read" -> scan.flatMap(PlanNumbers.metric(_, "numFiles"))) ~
       ("scan_rows" -> scan.map(rowsOf)) ~
@@ -79,5 +78,15 @@ final private[springbok] class FilterReport(record: QueryRecord, graph: PlanGrap
     case f: AppliedRuntimeFilterExec if f.predicate.isEmpty => rowsOf(f.child)
     case _ =>
       PlanNumbers.metric(p, "numOutputRows").orElse(p.children.headOption.map(rowsOf)).getOrElse(0L)
+  }
+}
+
+private[springbok] object FilterReport {
+
+  /** A filter whose scan was never resolved did nothing in a query that has run. */
+  def status(s: FilterState, ran: Boolean): String = s match {
+    case _: FilterState.Declined => "declined"
+    case _: FilterState.Used => "used"
+    case _: FilterState.Placed | _: FilterState.Late => if (ran) "unused" else "placed"
   }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.keys.FilterKey
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord}
+import org.apache.spark.sql.springbok.record.{FilterRecord, LoggedJoin}
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.FilterTargets
 import org.json4s.JObject
 import org.json4s.JsonDSL._
@@ -106,7 +106,7 @@ private[springbok] object FragmentReport {
       case f: FilterExec => s"Filter ${f.condition}"
       case j: BaseJoinExec =>
         val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"${this.text(l)} = ${this.text(r)}" }
-        s"${JoinReport.strategy(j)} join ${JoinRecord.typeName(j.joinType)} ${keys.mkString(", ")}"
+        s"${JoinReport.strategy(j)} join ${LoggedJoin.typeName(j.joinType)} ${keys.mkString(", ")}"
       case a: BaseAggregateExec => s"Aggregate by ${columns(a.groupingExpressions)}"
       case r: AQEShuffleReadExec => r.nodeName + r.stringArgs.mkString(" ", ", ", "")
       case s: SortExec => s"Sort by ${columns(s.sortOrder.map(_.child))}"

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Strategy}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{JoinDecision, JoinRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
 import org.json4s.{JDouble, JField, JObject}
 import org.json4s.JsonDSL._
 
@@ -16,7 +16,7 @@ import org.json4s.JsonDSL._
  * were. What a re-planning decided that adaptive execution then rejected is left out: the plan that is there counts.
  */
 final private[springbok] class JoinReport(
-    record: Option[QueryRecord],
+    log: Option[DecisionLog],
     graph: PlanGraph,
     initial: Option[PlanGraph],
     numbers: PlanNumbers
@@ -27,7 +27,7 @@ final private[springbok] class JoinReport(
   private val first = initial.map(joins).getOrElse(Map.empty)
 
   def json: Seq[JObject] = {
-    val known = record.toSeq.flatMap(_.joins)
+    val known = log.toSeq.flatMap(_.joins)
     val alone =
       graph.nodes.filter(n => n.plan.isInstanceOf[BaseJoinExec] && JoinReport.record(n.plan).isEmpty)
     known.map(decided) ++ alone.zipWithIndex.map { case (n, i) => undecided(known.size + i, n) }
@@ -35,11 +35,11 @@ final private[springbok] class JoinReport(
 
   /** Execution memory in bytes that the plan's joins ask of one executor; None where none is known. */
   def memoryPerExecutor: Option[Double] = {
-    val each = record.toSeq.flatMap(_.joins).flatMap(j => physical.get(j.id).flatMap(memory(j, _)))
+    val each = log.toSeq.flatMap(_.joins).flatMap(j => physical.get(j.id).flatMap(memory(j, _)))
     Option.when(each.nonEmpty)(each.sum)
   }
 
-  private def decided(j: JoinRecord): JObject = {
+  private def decided(j: LoggedJoin): JObject = {
     val node = physical.get(j.id)
     val before = first.get(j.id).map(_.plan).collect { case b: BaseJoinExec => described(b) }
     val now = node.map(n => described(join(n)))
@@ -50,14 +50,14 @@ final private[springbok] class JoinReport(
       ("left_keys" -> j.leftKeys) ~
       ("right_keys" -> j.rightKeys) ~
       ("other_conjuncts" -> j.other) ~
-      ("hint" -> Option.when(!j.userHint.isEmpty)(j.userHint.toString)) ~
-      ("hint_honoured" -> node.flatMap(n => honoured(j.userHint, join(n)))) ~
+      ("hint" -> Option.when(!j.hint.isEmpty)(j.hint.toString)) ~
+      ("hint_honoured" -> node.flatMap(n => honoured(j.hint, join(n)))) ~
       ("planned" -> j.planned.map(p => name(p.choice.chosen))) ~
       ("planned_by_spark" -> j.planned.forall(_.choice.chosen == Strategy.Spark)) ~
       ("revised" -> (numbers.ran && before.isDefined && before != now)) ~
       ("before" -> before) ~
       ("reason" -> d.map(x => ReportJson.reason(x.choice.reason))) ~
-      ("notes" -> (d.toSeq.flatMap(_.notes) ++ j.separated.map(_._2)).map(ReportJson.reason)) ~
+      ("notes" -> (d.toSeq.flatMap(_.notes) ++ j.separated).map(ReportJson.reason)) ~
       ("alternatives" -> d.toSeq.flatMap(_.choice.alternatives).map(alternative)) ~
       ("memory_bytes" -> node.flatMap(memory(j, _))) ~
       ("left" -> side(input.map(_.left), d.flatMap(_.leftSource), node, 0)) ~
@@ -69,7 +69,7 @@ final private[springbok] class JoinReport(
   private def undecided(id: Int, n: PlanNode): JObject = {
     val j = join(n)
     ("id" -> id) ~
-      ("type" -> JoinRecord.typeName(j.joinType)) ~
+      ("type" -> LoggedJoin.typeName(j.joinType)) ~
       ("left_keys" -> j.leftKeys.map(FilterKey.label)) ~
       ("right_keys" -> j.rightKeys.map(FilterKey.label)) ~
       ("other_conjuncts" -> j.condition.map(FilterKey.label)) ~
@@ -120,7 +120,7 @@ final private[springbok] class JoinReport(
   }
 
   /** The decision that led to the join that the plan has. */
-  private def decision(j: JoinRecord, node: Option[PlanNode]): Option[JoinDecision] = {
+  private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] = {
     def fits(d: JoinDecision): Boolean = node.forall { n =>
       val chosen = d.choice.chosen
       chosen == Strategy.Spark || name(chosen) == described(join(n))
@@ -129,7 +129,7 @@ final private[springbok] class JoinReport(
     latest.filter(fits).orElse(j.planned.filter(fits)).orElse(latest)
   }
 
-  private def memory(j: JoinRecord, n: PlanNode): Option[Double] =
+  private def memory(j: LoggedJoin, n: PlanNode): Option[Double] =
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
       val of = (s: BuildSide) => if (s == BuildLeft) (in.left, in.right) else (in.right, in.left)
       join(n) match {
@@ -167,8 +167,8 @@ final private[springbok] class JoinReport(
 
 private[springbok] object JoinReport {
 
-  def record(p: SparkPlan): Option[JoinRecord] = p match {
-    case j: BaseJoinExec => j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag))
+  def record(p: SparkPlan): Option[JoinState] = p match {
+    case j: BaseJoinExec => JoinState.of(j)
     case _ => None
   }
 

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.{FilterState, PlanningState}
 import org.json4s.JsonDSL._
 import org.json4s.jackson.JsonMethods.{compact, render}
 
@@ -90,12 +90,12 @@ object LastReports extends SparkListener with Logging {
   }
 
   /** For the log: neither names nor values of the query. */
-  private[springbok] def line(execution: Long, r: QueryRecord, qe: QueryExecution): String = {
-    val (joins, filters) = (r.joins, r.filters)
+  private[springbok] def line(execution: Long, r: PlanningState, qe: QueryExecution): String = {
+    val (joins, filters) = (r.log.joins, r.log.filters)
     val ours = joins.count(j => j.latest.exists(_.choice.chosen != Strategy.Spark))
     val graph = new PlanGraph(qe.executedPlan)
-    val removed = new FilterReport(r, graph, new PlanNumbers(graph, ran = true, r.lasting)).rowsRemoved
-    s"query $execution: planned $ours of ${joins.size} joins, used ${filters.count(_.status == "used")} of " +
+    val removed = new FilterReport(r.log, graph, new PlanNumbers(graph, ran = true, r.lasting)).rowsRemoved
+    s"query $execution: planned $ours of ${joins.size} joins, used ${filters.count(_.state.isInstanceOf[FilterState.Used])} of " +
       s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
   }
 

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.springbok.{
   RuntimeFilterExec,
   SummarizeKeysExec
 }
-import org.apache.spark.sql.springbok.record.{FilterRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.springbok.stats.source.ParquetFooters
@@ -95,13 +95,13 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
       case p =>
         val here = p match {
           case j: BaseJoinExec =>
-            val join = j.logicalLink.flatMap(_.getTagValue(QueryRecord.tag)).map(_.id)
+            val join = JoinState.of(j).map(_.id)
             filters.filterNot(f => join.contains(f.join))
           case f: AppliedRuntimeFilterExec if f.info != null => filters + f.info.record
           case f: RuntimeFilterExec if f.info != null => filters + f.info.record
           case _ => filters
         }
-        val kept = here.toSeq.flatMap(_.expectedKept).product
+        val kept = here.toSeq.flatMap(_.expectedRetained).product
         Guess(p.logicalLink.flatMap(stats(_).rows).map(_.value * kept), here)
     }
   }

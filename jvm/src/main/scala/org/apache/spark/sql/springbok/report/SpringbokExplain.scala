@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.adaptive.{
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
 
 /**
  * The section that EXPLAIN shows where `spark.sql.extendedExplainProviders` names this class: a line for each join and for
@@ -38,15 +38,15 @@ class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHe
 
   private def decisions(plan: SparkPlan): String = {
     val record = collectWithSubqueries(plan) { case j: BaseJoinExec => j }.iterator
-      .flatMap(_.logicalLink.flatMap(_.getTagValue(QueryRecord.tag)))
+      .flatMap(JoinState.of(_))
       .nextOption()
-      .map(_.query)
+      .map(_.query.log)
     record.fold("")(r =>
       (r.joins.map(join) ++ r.filters.map(filter) ++ r.failures.map(failure)).mkString("\n")
     )
   }
 
-  private def join(j: JoinRecord): String = {
+  private def join(j: LoggedJoin): String = {
     val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(", ")
     val choice = j.latest.orElse(j.planned).map(_.choice)
     val what = choice.fold("undecided") { c =>
@@ -56,8 +56,10 @@ class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHe
   }
 
   private def filter(f: FilterRecord): String = {
-    val target = for (t <- f.targetTable; c <- f.targetColumn) yield s" -> $t.$c"
-    s"${f.id} ${f.sourceKey}${target.getOrElse("")} of join ${f.join}: ${f.status} (${f.outcome.code}: ${f.outcome.text})"
+    val target = f.target.map(t => s" -> ${t.table}.${t.column}")
+    val state = f.state
+    val status = FilterReport.status(state, ran = false)
+    s"${f.id} ${f.sourceKey}${target.getOrElse("")} of join ${f.join}: $status (${state.reason.code}: ${state.reason.text})"
   }
 
   private def failure(f: (String, String)): String =

@@ -11,7 +11,7 @@ import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{ConjunctRecord, JoinOrderRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{LoggedConjuncts, LoggedOrder, PlanningState}
 import org.apache.spark.sql.springbok.rules.joins.ReviseJoinStrategy
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.json4s.{JNull, JObject, JString, JValue}
@@ -39,6 +39,7 @@ object SpringbokReport {
     val conf = qe.sparkSession.sessionState.conf
     val optimized = qe.optimizedPlan
     val record = recordOf(optimized)
+    val log = record.map(_.log)
     val plan = qe.executedPlan
     val graph = new PlanGraph(plan)
     val lasting = record.fold(new PlanStats.Lasting)(_.lasting)
@@ -46,7 +47,7 @@ object SpringbokReport {
     val first = plan.collectFirst {
       case a: AdaptiveSparkPlanExec if numbers.ran => new PlanGraph(a.initialPlan)
     }
-    val joins = new JoinReport(record, graph, first, numbers)
+    val joins = new JoinReport(log, graph, first, numbers)
     ("version" -> formatVersion) ~
       ("springbok" -> SparkLine.version) ~
       ("spark" -> SPARK_VERSION) ~
@@ -56,18 +57,18 @@ object SpringbokReport {
       ("tables" -> new TableReport(optimized, graph, numbers).json) ~
       ("fragments" -> new FragmentReport(graph, numbers).json) ~
       ("joins" -> joins.json) ~
-      ("filters" -> record.toSeq.flatMap(new FilterReport(_, graph, numbers).json)) ~
-      ("join_order" -> record.toSeq.flatMap(_.orders).map(joinOrder)) ~
-      ("conjuncts" -> record.toSeq.flatMap(_.conjuncts).map(conjuncts)) ~
-      ("failures" -> record.toSeq.flatMap(_.failures).map { case (rule, error) =>
+      ("filters" -> log.toSeq.flatMap(new FilterReport(_, graph, numbers).json)) ~
+      ("join_order" -> log.toSeq.flatMap(_.orders).map(joinOrder)) ~
+      ("conjuncts" -> log.toSeq.flatMap(_.conjuncts).map(conjuncts)) ~
+      ("failures" -> log.toSeq.flatMap(_.failures).map { case (rule, error) =>
         ("rule" -> rule) ~ ("error" -> error)
       }) ~
       ("settings" -> settings(conf)) ~
       ("strategies" -> strategies(graph))
   }
 
-  private[springbok] def recordOf(plan: LogicalPlan): Option[QueryRecord] =
-    plan.collectWithSubqueries { case p => p }.iterator.flatMap(QueryRecord.of).nextOption()
+  private[springbok] def recordOf(plan: LogicalPlan): Option[PlanningState] =
+    plan.collectWithSubqueries { case p => p }.iterator.flatMap(PlanningState.of).nextOption()
 
   private def executed(plan: SparkPlan, graph: PlanGraph): Boolean =
     plan
@@ -77,7 +78,7 @@ object SpringbokReport {
       )
 
   /** Why Springbok had nothing to decide, or decided less than it could. */
-  private def note(conf: SQLConf, record: Option[QueryRecord], plan: SparkPlan): JValue =
+  private def note(conf: SQLConf, record: Option[PlanningState], plan: SparkPlan): JValue =
     if (!conf.getConf(SpringbokConf.ENABLED))
       JString(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
     else if (record.isEmpty) JString("No join was planned by Springbok.")
@@ -105,7 +106,7 @@ object SpringbokReport {
       .sortBy(_._1)
   )
 
-  private def joinOrder(o: JoinOrderRecord): JObject =
+  private def joinOrder(o: LoggedOrder): JObject =
     ("relations" -> o.relations) ~
       ("before" -> o.before) ~
       ("after" -> o.after) ~
@@ -113,7 +114,7 @@ object SpringbokReport {
       ("cost_after_ms" -> o.costAfter) ~
       ("reason" -> ReportJson.reason(o.reason))
 
-  private def conjuncts(c: ConjunctRecord): JObject =
+  private def conjuncts(c: LoggedConjuncts): JObject =
     ("operator" -> c.operator) ~
       ("changed" -> c.changed) ~
       ("cost_before" -> c.before) ~

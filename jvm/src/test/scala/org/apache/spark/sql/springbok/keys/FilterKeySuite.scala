@@ -30,7 +30,7 @@ class FilterKeySuite extends SpringbokTest {
     )
   }
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.status, f.outcome.text))
+  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.state, f.reason.text))
 
   /** Some rows of the build side; one of them with the key's odd value. */
   private val some = "(SELECT * FROM dim WHERE grp = 0 OR grp = 1 OR grp = 7) d"
@@ -160,7 +160,7 @@ class FilterKeySuite extends SpringbokTest {
       assert(used(df).nonEmpty, why(df))
       val f = used(df).head
       assert(f.kinds.contains("ranges"), f.kinds)
-      assert(f.rowGroups.exists { case (removed, all) => all - removed <= 4 }, f.rowGroups)
+      assert(f.effect.rowGroups.exists { case (removed, all) => all - removed <= 4 }, f.effect.rowGroups)
       assert(scanRows(df, "v") < 60000, scanRows(df, "v"))
     }
   }
@@ -201,7 +201,7 @@ class FilterKeySuite extends SpringbokTest {
         "SELECT /*+ MERGE(d) */ count(*), sum(r) FROM (SELECT k, sum(v) div sum(b) AS r, max(v) FROM halves GROUP BY k) f " +
           "JOIN (SELECT id % 5 AS d FROM range(20)) d ON f.k = d.d"
       )
-      assert(used(df).map(_.kinds) == Seq(Seq("minmax")), record(df).filters.map(_.outcome.text))
+      assert(used(df).map(_.kinds) == Seq(Seq("minmax")), record(df).filters.map(_.reason.text))
       assert(applied(df).forall(_.predicate.isDefined))
     }
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.PlanningState
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
 
@@ -123,7 +123,7 @@ class ReportSuite extends SpringbokTest {
   test("the log's line has numbers and no names") {
     val df = spark.sql(query)
     df.collect()
-    val line = LastReports.line(7, record(df), execution(df))
+    val line = LastReports.line(7, PlanningState.of(execution(df).optimizedPlan).get, execution(df))
     assert(
       line.matches("query 7: planned \\d of 1 joins, used \\d+ of \\d+ filters, which removed \\d+ rows"),
       line
@@ -133,13 +133,13 @@ class ReportSuite extends SpringbokTest {
   test("a query planned anew leaves its session and its own plan as they are") {
     val df = spark.sql(query)
     val off = WhatIf.dataset(execution(df), enabled = false)
-    assert(QueryRecord.of(off.queryExecution.optimizedPlan).isEmpty)
+    assert(PlanningState.of(off.queryExecution.optimizedPlan).isEmpty)
     assert(
-      QueryRecord.of(WhatIf.dataset(execution(df), enabled = true).queryExecution.optimizedPlan).isDefined
+      PlanningState.of(WhatIf.dataset(execution(df), enabled = true).queryExecution.optimizedPlan).isDefined
     )
     assert(
       spark.conf
-        .get(SpringbokConf.ENABLED.key) == "true" && QueryRecord.of(execution(df).optimizedPlan).isDefined
+        .get(SpringbokConf.ENABLED.key) == "true" && PlanningState.of(execution(df).optimizedPlan).isDefined
     )
     assert(sorted(off.collect()) == sorted(df.collect()))
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.springbok.catalyst.{CannotRaise, RuleGuard}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
-import org.apache.spark.sql.springbok.record.{ConjunctEntry, ConjunctRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Selectivity}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -41,7 +41,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
     case _ =>
-      lazy val record = QueryRecord.ofQuery(plan)
+      lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("OrderConjuncts", failed(plan, record), Some(record)) {
         val stats = new PlanStats
         plan.transformUp {
@@ -59,8 +59,8 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     condition
   )
 
-  private def failed(plan: LogicalPlan, record: QueryRecord): LogicalPlan = {
-    plan.setTagValue(QueryRecord.owner, record)
+  private def failed(plan: LogicalPlan, record: PlanningState): LogicalPlan = {
+    plan.setTagValue(PlanningState.tag, record)
     plan
   }
 
@@ -82,7 +82,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
       condition: Expression,
       fixed: Expression => Boolean,
       stats: PlanStats,
-      query: => QueryRecord
+      query: => PlanningState
   ): Option[Expression] = {
     val all = conjuncts(condition).toIndexedSeq
     val free = all.indices.filter(i => movable(all(i)) && !fixed(all(i)))
@@ -94,15 +94,15 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
         val orders = parts.map(part => new Part(part.map(i => assess(all(i), columns))))
         val entries = parts.zip(orders).flatMap { case (part, o) => o.entries(part.map(all)) }
         val record =
-          ConjunctRecord(
+          LoggedConjuncts(
             kind,
             orders.exists(_.changed),
             orders.map(_.before).sum,
             orders.map(_.after).sum,
             entries
           )
-        query.addConjuncts(record)
-        plan.setTagValue(QueryRecord.owner, query)
+        query.log.addConjuncts(record)
+        plan.setTagValue(PlanningState.tag, query)
         plan.setTagValue(done, ())
         val places = parts.flatten
         val filled = parts.zip(orders).flatMap { case (part, o) => o.order.map(part) }
@@ -128,9 +128,9 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     val order: Seq[Int] = if (changed) best else conjuncts.indices
     val after: Double = ConjunctCost.total(conjuncts, order)
 
-    def entries(conditions: Seq[Expression]): Seq[ConjunctEntry] = order.map { i =>
+    def entries(conditions: Seq[Expression]): Seq[LoggedConjunct] = order.map { i =>
       val c = conjuncts(i)
-      ConjunctEntry(FilterKey.label(conditions(i)), c.cost, c.selectivity, c.mayRaise)
+      LoggedConjunct(FilterKey.label(conditions(i)), c.cost, c.selectivity, c.mayRaise)
     }
   }
 }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -34,11 +34,11 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case s: Subquery if s.correlated => plan
     case _ if !plan.exists(_.isInstanceOf[Join]) => plan
     case _ =>
-      val record = QueryRecord.ofQuery(plan)
+      val record = PlanningState.ofQuery(plan)
       RuleGuard("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
         val chooser = new JoinChooser(plan, record.lasting)
         plan.transformUp {
-          case j: Join if j.getTagValue(QueryRecord.tag).isEmpty => chooser.first(j, record)
+          case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.first(j, record)
         }
       }
   }
@@ -49,12 +49,12 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || !plan.exists(_.isInstanceOf[Join])) plan
     else {
-      val record = QueryRecord.of(plan)
+      val record = PlanningState.of(plan)
       RuleGuard("ReviseJoinStrategy", plan, record) {
         val chooser = new JoinChooser(plan, record.fold(new PlanStats.Lasting)(_.lasting))
         plan.transformUp {
-          case j: Join if j.getTagValue(QueryRecord.tag).isDefined =>
-            chooser.again(j, j.getTagValue(QueryRecord.tag).get)
+          case j: Join if j.getTagValue(JoinState.tag).isDefined =>
+            chooser.again(j, j.getTagValue(JoinState.tag).get)
         }
       }
     }

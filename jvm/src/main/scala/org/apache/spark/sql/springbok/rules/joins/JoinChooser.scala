@@ -28,7 +28,7 @@ import org.apache.spark.sql.springbok.cost.{
 }
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{JoinDecision, JoinRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
 import org.apache.spark.sql.types.LongType
@@ -66,25 +66,26 @@ final private[springbok] class JoinChooser(plan: LogicalPlan, lasting: PlanStats
 
   /** Bytes of the relations that Spark would make anyway for the joins that are still to be decided. */
   private var ahead = plan.collect {
-    case j: Join if j.getTagValue(QueryRecord.tag).isEmpty => sparks(j)
+    case j: Join if j.getTagValue(JoinState.tag).isEmpty => sparks(j)
   }.sum
 
-  def first(j: Join, query: QueryRecord): LogicalPlan = {
+  def first(j: Join, query: PlanningState): LogicalPlan = {
     ahead -= sparks(j)
     val record = JoinChooser.record(j, query)
-    val decision = decide(j, record)
-    record.planned = Some(decision)
-    record.latest = Some(decision)
+    val decision = decided(j, record)
+    record.feedsPruning = decision.choice.reason == Reason.feedsPruning
+    record.decide(decision, held(j, record, decision))
     hinted(j, record, decision.choice.chosen)
   }
 
-  def again(j: Join, record: JoinRecord): LogicalPlan = {
-    val decision = decide(j, record)
-    if (decision.choice.reason != Reason.broadcastStarted) record.latest = Some(decision)
+  def again(j: Join, record: JoinState): LogicalPlan = {
+    val decision = decided(j, record)
+    if (decision.choice.reason != Reason.broadcastStarted)
+      record.decide(decision, held(j, record, decision))
     hinted(j, record, decision.choice.chosen)
   }
 
-  private def hinted(j: Join, record: JoinRecord, chosen: Strategy): Join = {
+  private def hinted(j: Join, record: JoinState, chosen: Strategy): Join = {
     def on(side: BuildSide, s: JoinStrategyHint): JoinHint =
       if (side == BuildLeft) JoinHint(Some(HintInfo(Some(s))), None)
       else JoinHint(None, Some(HintInfo(Some(s))))
@@ -98,22 +99,16 @@ final private[springbok] class JoinChooser(plan: LogicalPlan, lasting: PlanStats
     }
     record.hinted = chosen != Strategy.Spark
     val out = if (hint == j.hint) j else j.copy(hint = hint)
-    out.setTagValue(QueryRecord.tag, record)
+    out.setTagValue(JoinState.tag, record)
     out
   }
 
-  private def decide(j: Join, record: JoinRecord): JoinDecision = {
-    val decision = decided(j, record)
-    decision.copy(held = held(j, record, decision))
-  }
-
-  private def decided(j: Join, record: JoinRecord): JoinDecision = {
+  private def decided(j: Join, record: JoinState): JoinDecision = {
     def spark(reason: Reason) = JoinDecision(JoinChoice.spark(reason), None, None, None)
     lazy val hints =
       if (record.userHint == JoinHint.NONE) UserHints.none else UserHints.of(record.userHint, possible(j))
     def byCost(sides: JoinInput) = {
-      val others = record.query.joins.filter(_ ne record).flatMap(_.latest).map(_.held).sum
-      val input = sides.copy(limits = sides.limits.copy(held = others + ahead))
+      val input = sides.copy(limits = sides.limits.copy(held = record.query.heldBeside(record) + ahead))
       val source = (p: LogicalPlan) => stats(p).rows.map(_.source.name)
       // Another one when it is revised than at first, and then always the same.
       val revised = if (record.planned.isEmpty) 0 else 17
@@ -130,8 +125,10 @@ final private[springbok] class JoinChooser(plan: LogicalPlan, lasting: PlanStats
       case _ if hints.followed.isDefined => spark(Reason.hint(hints.followed.get)).copy(notes = hints.notes)
       case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
         // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
-        val fed = record.planned.exists(_.choice.reason == Reason.feedsPruning)
-        if (fed || forced.isEmpty && (lk ++ rk).exists(k => pruningKeys.exists(_.semanticEquals(k))))
+        if (
+          record.feedsPruning || forced.isEmpty && (lk ++ rk)
+            .exists(k => pruningKeys.exists(_.semanticEquals(k)))
+        )
           spark(Reason.feedsPruning)
         else byCost(equiJoin(j, lk, rk))
       case ExtractSingleColumnNullAwareAntiJoin(_, _) =>
@@ -253,7 +250,7 @@ final private[springbok] class JoinChooser(plan: LogicalPlan, lasting: PlanStats
   }
 
   /** Bytes of the rows of the broadcast that a join makes, as decided; of a shared one its part. */
-  private def held(j: Join, record: JoinRecord, d: JoinDecision): Double = {
+  private def held(j: Join, record: JoinState, d: JoinDecision): Double = {
     def relation(rows: Option[Double]) = math.max(rows.getOrElse(0.0), cluster.leastRelation)
     // What is to be broadcast however large is as large as expected: its bound may be beyond all there is.
     val hinted = Seq(j.left -> record.userHint.leftHint, j.right -> record.userHint.rightHint).collect {
@@ -295,13 +292,12 @@ private[springbok] object JoinChooser {
    * The plan as it is, with its joins on record: what went wrong has to show in the report. A join whose very record
    * is what went wrong stays without one.
    */
-  def undecided(plan: LogicalPlan, query: QueryRecord): LogicalPlan = {
+  def undecided(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
     plan.foreach {
-      case j: Join if j.getTagValue(QueryRecord.tag).isEmpty =>
+      case j: Join if j.getTagValue(JoinState.tag).isEmpty =>
         for (r <- Try(record(j, query))) {
-          r.planned = Some(JoinDecision(JoinChoice.spark(Reason.failed), None, None, None))
-          r.latest = r.planned
-          j.setTagValue(QueryRecord.tag, r)
+          r.decide(JoinDecision(JoinChoice.spark(Reason.failed), None, None, None), held = 0)
+          j.setTagValue(JoinState.tag, r)
         }
       case _ =>
     }
@@ -319,12 +315,12 @@ private[springbok] object JoinChooser {
       16 + Estimate.rowBytes(columns, e.columns)
     }
 
-  def record(j: Join, query: QueryRecord): JoinRecord = query.addJoin { (q, id) =>
+  def record(j: Join, query: PlanningState): JoinState = query.addJoin { log =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
       case Some((_, l, r, o, _, _, _, _)) =>
         (l.map(FilterKey.label), r.map(FilterKey.label), o.map(FilterKey.label))
       case None => (Nil, Nil, j.condition.map(FilterKey.label))
     }
-    new JoinRecord(q, id, JoinRecord.typeName(j.joinType), left, right, other, j.hint)
+    log.addJoin(LoggedJoin.typeName(j.joinType), left, right, other, j.hint)
   }
 }

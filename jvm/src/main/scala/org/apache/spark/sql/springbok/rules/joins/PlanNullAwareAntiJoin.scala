@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 
 /**
  * Plans `NOT IN` over a nullable column as a hash lookup whatever the size of its right side.
@@ -32,7 +32,7 @@ import org.apache.spark.sql.springbok.record.QueryRecord
 object PlanNullAwareAntiJoin extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case j @ ExtractSingleColumnNullAwareAntiJoin(lk, rk) if chosen(j) =>
-      RuleGuard("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], QueryRecord.of(j)) {
+      RuleGuard("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], PlanningState.of(j)) {
         if ((lk ++ rk).forall(k => UnsafeRowUtils.isBinaryStable(k.dataType)))
           Seq(
             BroadcastHashJoinExec(
@@ -52,7 +52,5 @@ object PlanNullAwareAntiJoin extends SparkStrategy {
   }
 
   private def chosen(j: Join): Boolean = SQLConf.get.getConf(SpringbokConf.ENABLED) &&
-    j.getTagValue(QueryRecord.tag)
-      .flatMap(_.planned)
-      .exists(_.choice.reason == Reason.nullAwareAnti)
+    JoinState.of(j).flatMap(_.planned).contains(Strategy.Broadcast(BuildRight))
 }

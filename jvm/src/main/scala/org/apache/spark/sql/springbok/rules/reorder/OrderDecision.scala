@@ -15,7 +15,7 @@ import org.apache.spark.sql.springbok.cost.{
   Relation
 }
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.JoinOrderRecord
+import org.apache.spark.sql.springbok.record.LoggedOrder
 import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
 
 /**
@@ -24,7 +24,7 @@ import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
  * @param chosen
  *   None: the order of the query stays
  */
-final private[springbok] case class OrderDecision(chosen: Option[JoinTree], record: JoinOrderRecord)
+final private[springbok] case class OrderDecision(chosen: Option[JoinTree], record: LoggedOrder)
 
 private[springbok] object OrderDecision {
 
@@ -35,7 +35,7 @@ private[springbok] object OrderDecision {
   private val tolerance = 0.5
 
   def left(b: JoinBlock, why: Reason): OrderDecision =
-    OrderDecision(None, JoinOrderRecord(b.items.size, label(b, b.tree), None, None, None, why))
+    OrderDecision(None, LoggedOrder(b.items.size, label(b, b.tree), None, None, None, why))
 
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val graph = this.graph(b, stats)
@@ -59,7 +59,7 @@ private[springbok] object OrderDecision {
     val chosen = Option.when(why.code == "LOWER_COST")(best)
     OrderDecision(
       chosen,
-      JoinOrderRecord(
+      LoggedOrder(
         b.items.size,
         label(b, b.tree),
         chosen.map(label(b, _)),

@@ -11,7 +11,7 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -58,20 +58,20 @@ object ReorderJoins extends Rule[LogicalPlan] {
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
     // The batch runs until nothing changes: what has a strategy has been here.
-    case _ if !plan.exists(_.isInstanceOf[Join]) || plan.exists(_.getTagValue(QueryRecord.tag).isDefined) =>
+    case _ if !plan.exists(_.isInstanceOf[Join]) || plan.exists(_.getTagValue(JoinState.tag).isDefined) =>
       plan
     case _ =>
-      lazy val record = QueryRecord.ofQuery(plan)
+      lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("ReorderJoins", failed(plan, record), Some(record))(new JoinReorder(plan, record).apply())
   }
 
-  private def failed(plan: LogicalPlan, record: QueryRecord): LogicalPlan = {
-    plan.setTagValue(QueryRecord.owner, record)
+  private def failed(plan: LogicalPlan, record: PlanningState): LogicalPlan = {
+    plan.setTagValue(PlanningState.tag, record)
     plan
   }
 }
 
-final private[springbok] class JoinReorder(plan: LogicalPlan, query: => QueryRecord) {
+final private[springbok] class JoinReorder(plan: LogicalPlan, query: => PlanningState) {
   private val conf = SQLConf.get
   private val stats = new PlanStats
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
@@ -108,8 +108,8 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => QueryRec
     val b = JoinBlock.unapply(inner).get
     val order = reason(b, limited).fold(OrderDecision(b, stats, cluster, conf))(OrderDecision.left(b, _))
     val out = order.chosen.fold(inner)(b.build(_, needed))
-    query.addOrder(order.record)
-    out.setTagValue(QueryRecord.owner, query)
+    query.log.addOrder(order.record)
+    out.setTagValue(PlanningState.tag, query)
     out
   }
 

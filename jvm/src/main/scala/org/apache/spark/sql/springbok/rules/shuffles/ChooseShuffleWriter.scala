@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost, StageTasks}
-import org.apache.spark.sql.springbok.record.JoinRecord
+import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.JoinEstimates
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -40,7 +40,7 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.CHOOSE_WRITER)) plan
     else {
-      val record = JoinRecord.first(plan).map(_.query)
+      val record = JoinState.first(plan).map(_.query)
       RuleGuard("ChooseShuffleWriter", plan, record) {
         val n = conf.numShufflePartitions
         val other = more(n)

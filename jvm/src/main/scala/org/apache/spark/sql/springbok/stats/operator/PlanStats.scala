@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.QueryRecord
+import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.stats.estimate.{
   ColumnStats,
   Estimate,
@@ -151,7 +151,7 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
   /** A stage that has not finished: as its logical plan, less what the runtime filters in it are expected to remove. */
   private def running(s: LogicalQueryStage): Estimate = {
     val e = apply(s.logicalPlan)
-    val kept = filters(s.physicalPlan).flatMap(_.info.record.kept).product
+    val kept = filters(s.physicalPlan).flatMap(_.info.record.retained).product
     e.withRows(e.rows.map(r => r.copy(value = r.value * kept, source = Source.Estimated)))
   }
 
@@ -172,13 +172,13 @@ final class PlanStats(runtime: Boolean = true, lasting: PlanStats.Lasting = new 
    * not to be taken off again.
    */
   private def unfiltered(j: Join, e: Estimate): Estimate =
-    j.getTagValue(QueryRecord.tag).fold(e) { record =>
+    j.getTagValue(JoinState.tag).fold(e) { record =>
       val own = j
         .collect { case s: LogicalQueryStage => filters(s.physicalPlan) }
         .flatten
         .filter(f => f.predicate.isDefined && f.info.record.join == record.id)
         .map(_.info.record)
-      val kept = own.distinctBy(_.key).flatMap(_.kept).filter(_ > 0).product
+      val kept = own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product
       if (own.isEmpty) e else e.withRows(e.rows.map(r => r.copy(value = math.min(r.bound, r.value / kept))))
     }
 

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, CartesianProductExec}
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.{JoinOrderRecord, QueryRecord}
+import org.apache.spark.sql.springbok.record.{LoggedOrder, PlanningState}
 
 class ReorderJoinsSuite extends SpringbokTest {
   // The tables are small: what scans cost would outweigh what the joins do.
@@ -49,7 +49,7 @@ class ReorderJoinsSuite extends SpringbokTest {
   private def plan(df: DataFrame): LogicalPlan =
     df.asInstanceOf[classic.DataFrame].queryExecution.optimizedPlan
 
-  private def order(df: DataFrame): JoinOrderRecord = record(df).orders.head
+  private def order(df: DataFrame): LoggedOrder = record(df).orders.head
 
   /** Bad as it is written: the customers of one nation come last. */
   private val bad =
@@ -168,8 +168,8 @@ class ReorderJoinsSuite extends SpringbokTest {
 
   test("subqueries are reordered as well") {
     val df = same(s"SELECT * FROM dim WHERE g < (SELECT count(*) $bad $one) AND d < 5")
-    val inner = plan(df).collectWithSubqueries { case p => p }.flatMap(QueryRecord.on)
-    assert(inner.head.orders.map(_.reason.code) == Seq("LOWER_COST"))
+    val inner = plan(df).collectWithSubqueries { case p => p }.flatMap(PlanningState.on)
+    assert(inner.head.log.orders.map(_.reason.code) == Seq("LOWER_COST"))
     same(s"SELECT * FROM dim WHERE g IN (SELECT o.p $bad $one) AND EXISTS (SELECT 1 $bad WHERE n.r = g)")
   }
 
@@ -271,7 +271,7 @@ class ReorderJoinsSuite extends SpringbokTest {
         s"SELECT count(*), ${chosen.indices.map(i => s"sum(${column(i)})").mkString(", ")} FROM ${from.mkString(", ")} " +
           s"WHERE ${(keys ++ more ++ random.shuffle(small).take(2)).mkString(" AND ")}"
       conf("spark.sql.ansi.enabled" -> "false", SpringbokConf.REORDER_MIN_GAIN.key -> "0")(
-        QueryRecord.of(plan(same(sql))).toSeq.flatMap(_.orders).map(_.reason.code)
+        PlanningState.of(plan(same(sql))).toSeq.flatMap(_.log.orders).map(_.reason.code)
       )
     }
     assert(decided.flatten.count(_ == "LOWER_COST") >= 3, decided)
@@ -279,7 +279,7 @@ class ReorderJoinsSuite extends SpringbokTest {
 
   test("hints are gone from reordered joins before strategies are chosen") {
     val df = changed(s"SELECT count(*) $bad $one")
-    assert(record(df).joins.forall(_.userHint == JoinHint.NONE))
+    assert(record(df).joins.forall(_.hint == JoinHint.NONE))
     assert(record(df).joins.size == 3)
   }
 }

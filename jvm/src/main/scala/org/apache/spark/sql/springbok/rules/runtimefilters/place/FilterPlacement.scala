@@ -18,7 +18,14 @@ import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, FilterRecord, JoinRecord}
+import org.apache.spark.sql.springbok.record.{
+  FilterColumn,
+  FilterHint,
+  FilterRecord,
+  FilterState,
+  JoinState,
+  Placement
+}
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.PlaceStaticFilters
 
 /** A filter on its way down: its key there, and what it is made of. */
@@ -49,7 +56,7 @@ final private[springbok] case class Candidate(
 /** One planning's walk over a plan, from the root down: which filters it gets, and where. */
 final private[springbok] class FilterPlacement(
     plan: SparkPlan,
-    of: JoinRecord,
+    of: JoinState,
     estimates: JoinEstimates,
     adaptive: Boolean,
     conf: SQLConf
@@ -68,10 +75,10 @@ final private[springbok] class FilterPlacement(
   private val fresh = mutable.ArrayBuffer.empty[FilterRecord]
 
   /** The sides that joins have filters from, 0 or 1. */
-  private val sources = mutable.Map.empty[JoinRecord, Int]
+  private val sources = mutable.Map.empty[JoinState, Int]
 
   /** Joins with late filters, by an earlier planning: only of these scans may have started without theirs. */
-  private val lateJoins = of.query.filters.filter(_.late).map(_.join).toSet
+  private val lateJoins = of.query.joins.filter(_.lateFilters).map(_.id).toSet
 
   def place(): SparkPlan = {
     val first = go(plan, Nil)
@@ -89,7 +96,7 @@ final private[springbok] class FilterPlacement(
 
   /** Forgets the filters that this planning was the first to place. */
   def withdraw(): Unit = {
-    of.query.withdraw(fresh.toSet)
+    of.query.log.withdraw(fresh.toSet)
     fresh.clear()
   }
 
@@ -127,7 +134,7 @@ final private[springbok] class FilterPlacement(
   }
 
   private def join(j: BaseJoinExec, pending: Seq[Pending]): SparkPlan = {
-    val record = JoinRecord.of(j)
+    val record = JoinState.of(j)
     val direction = if (record.isEmpty || mode == "OFF") None else estimates.direction(j)
     direction match {
       case Some(Right(d)) =>
@@ -150,7 +157,7 @@ final private[springbok] class FilterPlacement(
   /** The build side with a summary of the keys that filters are made of, and those filters. */
   private def make(
       j: BaseJoinExec,
-      record: JoinRecord,
+      record: JoinState,
       d: Direction,
       built: SparkPlan,
       source: Source,
@@ -203,7 +210,7 @@ final private[springbok] class FilterPlacement(
    */
   private def started(
       j: BaseJoinExec,
-      record: JoinRecord,
+      record: JoinState,
       d: Direction,
       source: Source
   ): Seq[(FilterRecord, (SourceKey, Long))] =
@@ -219,7 +226,7 @@ final private[springbok] class FilterPlacement(
 
   private def candidate(
       j: BaseJoinExec,
-      record: JoinRecord,
+      record: JoinState,
       d: Direction,
       on: FilterOn,
       exchange: SparkPlan,
@@ -236,7 +243,7 @@ final private[springbok] class FilterPlacement(
       kept = estimate.map(k => math.min(1.0, k.kept * shrunk))
       useless = kept.filter(_ > 1 - minRejection && !wanted).map(Reason.notSelective)
       // What was declined before, and would be again, need not be traced to its scans at each planning.
-      _ <- useless.filter(_ => record.query.declined(record.id, on.index)).toLeft(())
+      _ <- useless.filter(_ => record.query.log.declined(record.id, on.index)).toLeft(())
       all = targets.of(j.children(1 - d.source), probeKey, targets.own(j))
       _ <- Either.cond(all.nonEmpty, (), targets.whyNone(j.children(1 - d.source), probeKey))
       broadcast = !j.isInstanceOf[ShuffledJoin]
@@ -266,14 +273,17 @@ final private[springbok] class FilterPlacement(
     } yield {
       nodes += size
       record.scansWait.putIfAbsent(on.index, waits): Unit
+      if (!allowed.forall(edge)) record.lateFilters = true
       lazy val label = FilterKey.label(buildKey)
       val at = allowed.map { t =>
-        val f = record.query.filter(record.id, on.index, Some(t.column.exprId)) {
-          new FilterRecord(record.id, on.index, label, Some(t.table), Some(t.label))
+        val placed: Placement => FilterState =
+          if (edge(t)) FilterState.Placed(_) else FilterState.Late(_)
+        val f = record.query.log.place(record.id, on.index, t.column.exprId, placed, kept) { state =>
+          val made =
+            new FilterRecord(record.id, on.index, label, Some(FilterColumn(t.table, t.label)), state)
+          fresh += made
+          made
         }
-        if (f.number.isEmpty) fresh += f
-        record.query.number(f)
-        f.expectedKept = kept
         PlacedAt(
           t.column.exprId,
           FilterInfo(
@@ -285,7 +295,7 @@ final private[springbok] class FilterPlacement(
             wanted,
             targets.pushable(t.at),
             t.grouped,
-            waiting.late(f, edge(t))
+            waiting.late(edge(t))
           )
         )
       }
@@ -296,20 +306,9 @@ final private[springbok] class FilterPlacement(
   }
 
   /** No side is a source: the right side's keys stand for the join's. */
-  private def declineAll(record: JoinRecord, j: BaseJoinExec, why: Reason): Unit =
+  private def declineAll(record: JoinState, j: BaseJoinExec, why: Reason): Unit =
     FilterOn.of(j, Direction(1)).foreach(on => decline(record, on.index, on.build, why))
 
-  private def decline(record: JoinRecord, i: Int, key: Expression, why: Reason): Unit = {
-    val placed = record.query.placed(record.id, i)
-    if (placed.isEmpty) {
-      val f = record.query.filter(record.id, i, None)(
-        new FilterRecord(record.id, i, FilterKey.label(key), None, None)
-      )
-      // The first reason stands: a later one follows from it, as a summary that was never made is missing.
-      if (f.status != "declined") f.decline(why)
-    } else {
-      // One that was placed before this re-planning is at work in a stage that has started, or is not wanted any more.
-      placed.filter(f => f.status == "placed" && f.outcome == Reason.placed).foreach(_.outcome = why)
-    }
-  }
+  private def decline(record: JoinState, i: Int, key: Expression, why: Reason): Unit =
+    record.query.log.decline(record.id, i, FilterKey.label(key), why)
 }

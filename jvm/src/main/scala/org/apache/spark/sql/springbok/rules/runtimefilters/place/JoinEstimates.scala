@@ -17,7 +17,7 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, JoinRecord}
+import org.apache.spark.sql.springbok.record.{FilterHint, JoinState, LoggedJoin}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Rows}
 import org.apache.spark.sql.springbok.stats.estimate.{Source => From}
 import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
@@ -66,7 +66,7 @@ final private[springbok] class JoinEstimates(
       case b: BroadcastHashJoinExec =>
         val build = if (b.buildSide == BuildLeft) 0 else 1
         Some(
-          if (!allowed.contains(build)) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
+          if (!allowed.contains(build)) Left(Reason.filterJoinType(LoggedJoin.typeName(j.joinType)))
           else ready(j, Seq(build))
         )
       case _: ShuffledJoin if !adaptive => Some(Left(Reason.adaptiveOff))
@@ -77,7 +77,7 @@ final private[springbok] class JoinEstimates(
         )
       case _: ShuffledJoin =>
         Some(
-          if (allowed.isEmpty) Left(Reason.filterJoinType(JoinRecord.typeName(j.joinType)))
+          if (allowed.isEmpty) Left(Reason.filterJoinType(LoggedJoin.typeName(j.joinType)))
           else ready(j, allowed)
         )
       case _ => None
@@ -106,7 +106,7 @@ final private[springbok] class JoinEstimates(
       // A side that the query wants filtered is not the source.
       val hinted = fixed.filter(s => FilterHint.wants(j, 1 - s))
       // Sizes that become known while the side it was to be runs turn nothing around: what it was for has been held up.
-      val before = JoinRecord.of(j).flatMap(_.filterSource).filter(fixed.contains)
+      val before = JoinState.of(j).flatMap(_.filterSource).filter(fixed.contains)
       // Nor is one that has all of the other's keys.
       lazy val selective = fixed.filter(s => sources(s).keys.exists(selects(j, Direction(s), _)))
       val sides =
@@ -116,7 +116,7 @@ final private[springbok] class JoinEstimates(
         else if (fixed.size > 1 && selective.nonEmpty) selective
         else fixed
       val forced =
-        for (s <- conf.getConf(SpringbokConf.FORCED); r <- JoinRecord.of(j))
+        for (s <- conf.getConf(SpringbokConf.FORCED); r <- JoinState.of(j))
           yield sides(math.floorMod(s + r.id, sides.size))
       Right(
         Direction(forced.getOrElse(sides.minBy(s => bytes(j, Direction(s), sources(s)))))

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.JoinRecord
+import org.apache.spark.sql.springbok.record.JoinState
 
 /**
  * Places runtime filters: for each key of an equi-join, an edge from the exchange of its build side to the scans of files
@@ -44,7 +44,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
    *   whether adaptive execution runs the plan; else see [[PlaceStaticFilters]]
    */
   private[springbok] def placed(plan: SparkPlan, adaptive: Boolean): SparkPlan = {
-    def record = JoinRecord.first(plan)
+    def record = JoinState.first(plan)
     // A build side that prunes partitions is planned once more, with its filters in it.
     def done = plan.exists {
       case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => true
@@ -57,7 +57,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       }
   }
 
-  private def separately(plan: SparkPlan, of: JoinRecord, adaptive: Boolean): SparkPlan = {
+  private def separately(plan: SparkPlan, of: JoinState, adaptive: Boolean): SparkPlan = {
     val estimates = new JoinEstimates(conf, of.query.lasting, adaptive)
     val groups = new SeparateGroups(plan, estimates, adaptive, conf)
     val placement = new FilterPlacement(groups.separated, of, estimates, adaptive, conf)

@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, JoinRecord}
+import org.apache.spark.sql.springbok.record.{FilterHint, JoinState}
 
 /**
  * Puts an exchange above groups that a join computes in its own stage, as they are partitioned by its key already, where
@@ -62,19 +62,19 @@ final private[springbok] class SeparateGroups(
   def separated: SparkPlan = {
     val joins =
       if (!enabled) Nil
-      else plan.collect { case j: BaseJoinExec => JoinRecord.of(j).map(j -> _) }.flatten
+      else plan.collect { case j: BaseJoinExec => JoinState.of(j).map(j -> _) }.flatten
     val asking = joins.flatMap { case (j, r) => asked(j, r) }
     for ((_, readers) <- asking.groupBy(_.groups.canonicalized)) {
       val (benefit, cost) = (readers.map(_.benefitMs).sum, costMs(readers.head.groups))
       if (readers.exists(_.wanted) || benefit >= cost)
-        for (r <- readers) r.join.separated = Some(r.side -> Reason.groupsSeparated(cost, benefit))
+        for (r <- readers) r.join.separateGroups(r.side, Reason.groupsSeparated(cost, benefit))
     }
     joins.foreach { case (_, r) => r.firstPlanned = true }
     if (!joins.exists(_._2.separated.isDefined)) plan
     else {
       val result = plan.transformUp { case j: ShuffledJoin =>
         val apart =
-          for (r <- JoinRecord.of(j); (s, _) <- r.separated; g <- groups(j, s)) yield {
+          for (r <- JoinState.of(j); s <- r.separated; g <- groups(j, s)) yield {
             val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
             exchange.setTagValue(tag, r)
             val child =
@@ -85,7 +85,7 @@ final private[springbok] class SeparateGroups(
       }
       // Of two joins above the same groups the lower one has the exchange.
       val made = result.collect { case e: Exchange => e.getTagValue(tag) }.flatten
-      asking.map(_.join).filterNot(made.contains).foreach(_.separated = None)
+      asking.map(_.join).filterNot(made.contains).foreach(_.keepGroups())
       result
     }
   }
@@ -107,7 +107,7 @@ final private[springbok] class SeparateGroups(
   }
 
   /** What a join that is planned for the first time would have a filter of. */
-  private def asked(j: BaseJoinExec, record: JoinRecord): Option[Reader] = j match {
+  private def asked(j: BaseJoinExec, record: JoinState): Option[Reader] = j match {
     case s: ShuffledJoin if !record.firstPlanned =>
       val apart = JoinEstimates.sources(s.joinType).flatMap(side => groups(s, side).map(side -> _))
       if (apart.isEmpty || selective(s)) None
@@ -122,7 +122,7 @@ final private[springbok] class SeparateGroups(
       estimates.source(j, d, j.children(d.source)).exists(_.keys.exists(estimates.selects(j, d, _)))
     })
 
-  private def reader(j: ShuffledJoin, record: JoinRecord, side: Int, g: Groups): Option[Reader] = {
+  private def reader(j: ShuffledJoin, record: JoinState, side: Int, g: Groups): Option[Reader] = {
     val d = Direction(side)
     val wanted = FilterHint.wants(j, 1 - side) ||
       forced.exists(seed => math.floorMod(seed + record.id, 2) == 0)
@@ -148,7 +148,7 @@ final private[springbok] class SeparateGroups(
     val unused = placed.collect {
       case e: ShuffleExchangeExec if !e.child.isInstanceOf[SummarizeKeysExec] => e.getTagValue(tag)
     }.flatten
-    unused.foreach(_.separated = None)
+    unused.foreach(_.keepGroups())
     unused.nonEmpty
   }
 }
@@ -156,7 +156,7 @@ final private[springbok] class SeparateGroups(
 private[springbok] object SeparateGroups {
 
   /** On an exchange that was put in: the join that it was put in for. */
-  private val tag = TreeNodeTag[JoinRecord]("springbok.separate")
+  private val tag = TreeNodeTag[JoinState]("springbok.separate")
 
   /** Whether an exchange was put in. */
   def isApart(e: SparkPlan): Boolean = e.getTagValue(tag).isDefined
@@ -166,7 +166,7 @@ private[springbok] object SeparateGroups {
 
   /** A join that reads groups, and what their filter is expected to save it, in ms of all cores. */
   final private case class Reader(
-      join: JoinRecord,
+      join: JoinState,
       side: Int,
       groups: SparkPlan,
       benefitMs: Double,

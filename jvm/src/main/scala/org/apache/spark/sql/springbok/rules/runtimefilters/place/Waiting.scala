@@ -8,8 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilters}
-import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinRecord}
+import org.apache.spark.sql.springbok.record.JoinState
 
 /** Whether scans wait for the stage that a filter comes from, or start at once and get it late. */
 final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf) {
@@ -23,7 +22,7 @@ final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, con
   def always: Boolean = setting == "ALWAYS"
 
   /** Whether the scans wait; once said, that stays until the exchange has finished, and then nobody has to. */
-  def edge(record: JoinRecord, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean =
+  def edge(record: JoinState, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean =
     BuildSides.finished(exchange) || (setting match {
       case "ALWAYS" => true
       case "NEVER" => false
@@ -45,11 +44,5 @@ final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, con
   }
 
   /** The filter's late form, if it is one. */
-  def late(f: FilterRecord, edge: Boolean): Option[LateFilter] = {
-    f.late = !edge
-    Option.unless(edge) {
-      f.outcome = Reason.late
-      LateFilters.make(waitMs)
-    }
-  }
+  def late(edge: Boolean): Option[LateFilter] = Option.unless(edge)(LateFilters.make(waitMs))
 }

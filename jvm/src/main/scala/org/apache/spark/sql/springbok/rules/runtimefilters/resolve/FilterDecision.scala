@@ -29,11 +29,14 @@ import org.apache.spark.sql.springbok.keys.{
   SplitBlockBloom
 }
 import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{BuildFacts, FilterEffect}
 
 /** The decision about one filter. */
 final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   import FilterDecision._
   private val record = f.info.record
+  private var found = BuildFacts.unknown
+  private var effect = FilterEffect.none
   private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
 
   /** Made whatever it is worth: the query asks for it, or a test. */
@@ -42,12 +45,12 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
     val exchange = SummarizeKeysExec.exchangeOf(f.source)
-    val outcome = record.memo match {
-      case Some((of, o: Outcome)) if of eq exchange => o
+    val outcome = record.recall(exchange) match {
+      case Some(o: Outcome) => o
       case _ =>
+        found = found.copy(waitedMs = SummarizeKeysExec.summaryOf(exchange).flatMap(_.runningMs))
         val o = decide()
-        record.memo = Some(exchange -> o)
-        record.waitedMs = SummarizeKeysExec.summaryOf(exchange).flatMap(_.runningMs)
+        record.remember(exchange, o)
         o
     }
     rewritten(outcome)
@@ -57,24 +60,21 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   def late: Option[SplitBlockBloom] = {
     val test = counted.flatMap(k => rowLevel(k, bitmaps = false).map(k -> _))
     test match {
-      case Left(why) => record.decline(why)
-      case Right(_) => record.use(Seq("late", "bloom"))
+      case Left(why) => record.decline(why, found)
+      case Right(_) => record.use(Seq("late", "bloom"), found, effect)
     }
     test.toOption.map { case (k, set) => set.fold(SplitBlockBloom.ofBytes(32))(s => bloom(k, s.bytes)) }
   }
 
   /** What the build side has, also for the report. */
   private def counted: Either[Reason, KeyFacts] = {
-    for (k <- facts) {
-      record.buildRows = Some(k.rows)
-      record.buildKeys = distinct.map(_.round)
-    }
+    for (k <- facts) found = found.copy(rows = Some(k.rows), keys = distinct.map(_.round))
     facts
   }
 
   private def decide(): Outcome = counted match {
     case Left(why) =>
-      record.decline(why)
+      record.decline(why, found)
       Outcome(None, None)
     case Right(k) =>
       val (pushed, row) = f.sourceKey match {
@@ -87,7 +87,8 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
           (pushed, rowLevel(k, bitmaps = true).map(test(k, _)))
       }
       val kinds = (pushed.toSeq.flatMap(_.kinds) ++ row.toOption.map(_.kind)).distinct
-      if (kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff)) else record.use(kinds)
+      if (kinds.isEmpty) record.decline(row.swap.getOrElse(Reason.typesOff), found)
+      else record.use(kinds, found, effect)
       Outcome(pushed, row.toOption)
   }
 
@@ -138,8 +139,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
       .map(d => math.min(1.0, keys / math.max(1.0, d)))
       .filter(_ > 1 - f.info.minRejection && !forced)
       .map { kept =>
-        record.buildKeys = Some(keys)
-        record.observedKept = Some(kept)
+        found = found.copy(keys = Some(keys), retained = Some(kept))
         Reason.notSelective(kept)
       }
 
@@ -155,7 +155,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
     a <- FilterKey.column(f.key, scan)
     pushed <- how.applyOrElse((scan, a), (_: (SparkPlan, Attribute)) => None)
   } yield {
-    record.rowGroups = pushed.rowGroups
+    effect = effect.copy(rowGroups = pushed.rowGroups)
     pushed
   }
 
@@ -165,7 +165,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
       case None => (None, Right(nothing))
       case Some(bound) =>
         val predicate = KeyPredicates.literal(bound, f.key.dataType).map(c.predicate(f.key, _))
-        val expected = record.kept.getOrElse(FilterCost.unknownKept)
+        val expected = record.expectedRetained.getOrElse(FilterCost.unknownKept)
         val row = predicate.toRight(Reason.noSummary).flatMap { p =>
           if (!types("MINMAX")) Left(Reason.typesOff)
           else if (forced || FilterCost.pays(expected, saved(k), FilterCost.compare))
@@ -188,8 +188,8 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   /** What the keys are kept in, None if no key can match. */
   private def rowLevel(k: KeyFacts, bitmaps: Boolean): Either[Reason, Option[KeySet]] = {
     val kept = for (n <- distinct; d <- f.info.domain) yield math.min(1.0, n / math.max(1.0, d))
-    record.observedKept = kept
-    val expected = record.kept.getOrElse(FilterCost.unknownKept)
+    found = found.copy(retained = kept)
+    val expected = kept.orElse(record.expectedRetained).getOrElse(FilterCost.unknownKept)
     if (k.values != null && k.values.isEmpty)
       Either.cond(forced || FilterCost.pays(0, saved(k), 1), None, saves(k, 0, 1))
     else if (expected > 1 - f.info.minRejection && !forced) Left(Reason.notSelective(expected))
@@ -199,8 +199,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
         if (stays > 1 - f.info.minRejection && !forced) Left(Reason.bloomFull(set.falsePositives))
         else if (!forced && !FilterCost.pays(stays, saved(k), set.testNs)) Left(saves(k, stays, set.testNs))
         else {
-          record.bytes = Some(set.bytes)
-          record.falsePositiveRate = Some(set.falsePositives)
+          effect = effect.copy(bytes = Some(set.bytes), falsePositiveRate = Some(set.falsePositives))
           Right(Some(set))
         }
       }

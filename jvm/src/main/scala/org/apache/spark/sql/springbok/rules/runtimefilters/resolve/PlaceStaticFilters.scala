@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.springbok.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
+import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.{Pending, PlaceRuntimeFilters, Target}
 
 /**
@@ -68,7 +69,7 @@ object PlaceStaticFilters extends Rule[SparkPlan] {
         }
         val predicate = And(GreaterThanOrEqual(column, bound(false)), LessThanOrEqual(column, bound(true)))
         // A subquery that another filter has as well runs once, for one of them.
-        info.record.use(Seq("minmax"))
+        info.record.use(Seq("minmax"), BuildFacts.unknown)
         val pushed = Pushed("minmax", predicate, partition = false, None).into(scan)
         AppliedRuntimeFilterExec(key, p.key, None, p.source.canonicalized, pushed)(info)
       case _ => scan

@@ -45,7 +45,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     test(s"$name join on the key of a join below: its probe side is filtered by that join's build side") {
       val df = same(chain(second))
       val tables = used(df).map(_.targetTable.get)
-      assert(tables.contains("big") && tables.contains("mid"), record(df).filters.map(_.outcome.text))
+      assert(tables.contains("big") && tables.contains("mid"), record(df).filters.map(_.reason.text))
       val onBig = applied(df).filter(_.info.record.targetTable.contains("big"))
       assert(onBig.map(_.metrics("numOutputRows").value).sum <= 1600)
     }
@@ -103,7 +103,7 @@ class ColocatedSourceSuite extends SpringbokTest {
 
   test("a table joined with itself: the exchange that both read has the summary, whichever runs") {
     val df = same("SELECT count(*), sum(b.v) FROM small x JOIN small y ON x.k = y.k JOIN big b ON y.k = b.k")
-    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.outcome.text))
+    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
   }
 
   test("a key that may raise an error is not computed for rows that a join below drops") {
@@ -127,7 +127,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     val two = "s.k = b.k AND m.w = b.w"
     val df =
       same(s"SELECT count(*), sum(b.v) FROM small s JOIN mid m ON s.k = m.k AND s.w = m.w JOIN big b ON $two")
-    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.outcome.text))
+    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
   }
 
   test("what depends on the order of rows is no source") {
@@ -136,7 +136,9 @@ class ColocatedSourceSuite extends SpringbokTest {
         |JOIN mid m ON s.k = m.k JOIN big b ON m.k = b.k""".stripMargin
     val df = same(sql)
     assert(
-      !used(df).exists(f => f.targetTable.contains("big") && f.sourceKey == "k" && f.buildRows.contains(20L))
+      !used(df).exists(f =>
+        f.targetTable.contains("big") && f.sourceKey == "k" && f.state.found.rows.contains(20L)
+      )
     )
   }
 
@@ -145,6 +147,6 @@ class ColocatedSourceSuite extends SpringbokTest {
       """SELECT count(*), sum(b.v) FROM small s JOIN mid m ON s.k = m.k AND s.w = m.w
         |JOIN big b ON s.k = b.k AND s.w = b.w AND s.v < b.v""".stripMargin
     )
-    assert(used(df).map(_.targetTable.get).toSet == Set("mid", "big"), record(df).filters.map(_.outcome.text))
+    assert(used(df).map(_.targetTable.get).toSet == Set("mid", "big"), record(df).filters.map(_.reason.text))
   }
 }

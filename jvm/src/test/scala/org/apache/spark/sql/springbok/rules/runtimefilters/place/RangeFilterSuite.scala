@@ -27,14 +27,14 @@ class RangeFilterSuite extends SpringbokTest {
   }
 
   private def why(df: DataFrame) =
-    record(df).filters.map(f => (f.sourceKey, f.status, f.kinds, f.outcome.text))
+    record(df).filters.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text))
 
   test("rows between the bounds of a few rows: a nested loop join whose scan reads what may match") {
     val df =
       same("SELECT /*+ BROADCAST(s) */ f.v, s.n FROM fact f JOIN spans s ON f.ts BETWEEN s.lo AND s.hi")
     assert(joins(df).exists(_.isInstanceOf[BroadcastNestedLoopJoinExec]))
     assert(used(df).flatMap(_.kinds).toSet == Set("min", "max"), why(df))
-    assert(used(df).flatMap(_.rowGroups).map(_._1).sum > 0, why(df))
+    assert(used(df).flatMap(_.effect.rowGroups).map(_._1).sum > 0, why(df))
     assert(scanRows(df, "v") < 40000)
   }
 

@@ -48,7 +48,7 @@ class ConnectorSuite extends SpringbokTest {
       case s: FileSourceScanExec if s.output.exists(_.name == column) => s.metrics("numFiles").value
     }.sum
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.status, f.outcome.text))
+  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.state, f.reason.text))
 
   private val byMonth = (fact: String) =>
     s"SELECT f.id, f.v, d.month FROM $fact f JOIN days d ON f.day = d.day WHERE d.month = 3"
@@ -200,7 +200,7 @@ class ConnectorSuite extends SpringbokTest {
       for (on <- Seq("bigtext f JOIN smalltext d", "smalltext d JOIN bigtext f")) {
         val df = same(s"SELECT f.v, d.grp FROM $on ON f.day = d.day WHERE d.grp = 1")
         assert(used(df).nonEmpty, why(df))
-        assert(used(df).forall(_.buildKeys.exists(_ <= 4)), why(df))
+        assert(used(df).forall(_.state.found.keys.exists(_ <= 4)), why(df))
       }
     }
   }

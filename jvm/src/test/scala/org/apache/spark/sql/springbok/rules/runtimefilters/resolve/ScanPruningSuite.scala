@@ -27,7 +27,7 @@ class ScanPruningSuite extends SpringbokTest {
     try Seq("k", "num", "s", "d").foreach(by => spark.sql(s"DROP TABLE by_$by"))
     finally super.afterAll()
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.status, f.kinds, f.outcome.text))
+  private def why(df: DataFrame) = record(df).filters.map(f => (f.state, f.kinds, f.reason.text))
 
   for (by <- Seq("k", "num", "s"); bucketed <- Seq(true, false))
     test(s"buckets by $by without a key are not opened${if (bucketed) "" else ", read as plain files"}") {
@@ -67,7 +67,7 @@ class ScanPruningSuite extends SpringbokTest {
   test("ORC stripes without a key are not read") {
     conf(shuffled: _*) {
       val df = same("SELECT count(*), sum(f.v) FROM stripes f JOIN keys k ON f.k = k.k WHERE k.grp < 50")
-      val skipped = used(df).flatMap(_.rowGroups)
+      val skipped = used(df).flatMap(_.effect.rowGroups)
       assert(skipped.exists { case (removed, all) => removed > 0 && removed < all }, why(df))
       assert(scanRows(df, "v") < 150000, why(df))
     }

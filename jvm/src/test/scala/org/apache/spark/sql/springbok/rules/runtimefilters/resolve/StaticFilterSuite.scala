@@ -4,6 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.record.FilterState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
 /** Filters where adaptive execution is off. */
@@ -31,8 +32,10 @@ class StaticFilterSuite extends SpringbokTest {
     val df = same(sql)
     val filters = record(df).filters.filter(_.number.nonEmpty)
     assert(
-      filters.map(_.status).toSet == Set("used") && filters.flatMap(_.kinds).toSet == Set("minmax"),
-      record(df).filters.map(f => s"${f.id} ${f.targetTable} ${f.status} ${f.outcome.text}")
+      filters.forall(_.state.isInstanceOf[FilterState.Used]) && filters.flatMap(_.kinds).toSet == Set(
+        "minmax"
+      ),
+      record(df).filters.map(f => s"${f.id} ${f.targetTable} ${f.state} ${f.reason.text}")
     )
     assert(scanRows(df, "g") <= atMost, s"${scanRows(df, "g")} rows: ${executed(df)}")
     df

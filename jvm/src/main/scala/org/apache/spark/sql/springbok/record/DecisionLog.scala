@@ -1,0 +1,117 @@
+package org.apache.spark.sql.springbok.record
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.catalyst.plans.logical.JoinHint
+import org.apache.spark.sql.springbok.catalyst.FailureLog
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.FilterState._
+
+/** Everything that was decided about a query: what the report shows. */
+final class DecisionLog extends FailureLog {
+  private val loggedJoins = mutable.ArrayBuffer.empty[LoggedJoin]
+  private val loggedFilters = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
+  private val loggedOrders = mutable.ArrayBuffer.empty[LoggedOrder]
+  private val loggedConjuncts = mutable.ArrayBuffer.empty[LoggedConjuncts]
+  private val loggedFailures = mutable.LinkedHashSet.empty[(String, String)]
+
+  /** Adds what the planning of a subquery has decided so far. Its joins get new numbers. */
+  private[record] def adopt(other: DecisionLog): Unit = synchronized {
+    other.loggedJoins.foreach { j =>
+      j.number = loggedJoins.size
+      loggedJoins += j
+    }
+    loggedOrders ++= other.loggedOrders
+    loggedConjuncts ++= other.loggedConjuncts
+    loggedFailures ++= other.loggedFailures: Unit
+  }
+
+  def addJoin(
+      joinType: String,
+      leftKeys: Seq[String],
+      rightKeys: Seq[String],
+      other: Option[String],
+      hint: JoinHint
+  ): LoggedJoin = synchronized {
+    val j = new LoggedJoin(loggedJoins.size, joinType, leftKeys, rightKeys, other, hint)
+    loggedJoins += j
+    j
+  }
+
+  def addOrder(o: LoggedOrder): Unit = synchronized(loggedOrders += o): Unit
+  def addConjuncts(c: LoggedConjuncts): Unit = synchronized(loggedConjuncts += c): Unit
+
+  override def failed(rule: String, e: Throwable): Unit = synchronized {
+    // The class alone: a message may hold data.
+    loggedFailures.add(rule -> e.getClass.getName): Unit
+  }
+
+  /**
+   * Places the filter from a key of a join to a column. A later planning finds the same filter, and so keeps its number.
+   *
+   * @param make
+   *   the filter, made in this state when it is placed for the first time
+   */
+  def place(join: Int, key: Int, target: ExprId, placed: Placement => FilterState, expected: Option[Double])(
+      make: FilterState => FilterRecord
+  ): FilterRecord = synchronized {
+    def next = loggedFilters.values.count(_.number.isDefined)
+    loggedFilters.get((join, key, Some(target))) match {
+      case Some(f) =>
+        f.transition(s => placed(Placement(s.placement.fold(next)(_.number), expected)))
+        f
+      case None =>
+        val f = make(placed(Placement(next, expected)))
+        loggedFilters.put((join, key, Some(target)), f)
+        f
+    }
+  }
+
+  /** Removes filters that were placed and then left out of the plan. */
+  def withdraw(fs: Set[FilterRecord]): Unit =
+    synchronized(loggedFilters.filterInPlace((_, f) => !fs(f))): Unit
+
+  /**
+   * No filter is placed from a key of a join. The first reason stands: a later one follows from it, for instance a missing
+   * summary that was never made.
+   *
+   * @param label
+   *   the build side's key
+   */
+  def decline(join: Int, key: Int, label: => String, why: Reason): Unit = synchronized {
+    val before = placed(join, key)
+    if (before.isEmpty)
+      loggedFilters.getOrElseUpdate(
+        (join, key, None),
+        new FilterRecord(join, key, label, None, Declined(why))
+      ): Unit
+    else
+      // One that an earlier planning placed is at work in a stage that has started, or is not needed any more.
+      before.foreach(_.transition {
+        case p: Placed if p.obsolete.isEmpty => p.copy(obsolete = Some(why))
+        case s => s
+      })
+  }
+
+  /** Whether the filters from a key of a join have been declined, and none was ever placed. */
+  def declined(join: Int, key: Int): Boolean = synchronized {
+    loggedFilters.contains((join, key, None)) && placed(join, key).isEmpty
+  }
+
+  private def placed(join: Int, key: Int): Seq[FilterRecord] =
+    loggedFilters.values.filter(f => f.join == join && f.key == key && f.number.isDefined).toList
+
+  def joins: Seq[LoggedJoin] = synchronized(loggedJoins.toList)
+
+  /** Without those that found no place at first and did when the query was planned again. */
+  def filters: Seq[FilterRecord] = synchronized {
+    val all = loggedFilters.values.toList
+    val placed = all.filter(_.number.isDefined).map(f => f.join -> f.key).toSet
+    all.filterNot(f => f.number.isEmpty && f.target.isEmpty && placed(f.join -> f.key))
+  }
+
+  def orders: Seq[LoggedOrder] = synchronized(loggedOrders.toList)
+  def conjuncts: Seq[LoggedConjuncts] = synchronized(loggedConjuncts.toList)
+  def failures: Seq[(String, String)] = synchronized(loggedFailures.toList)
+}

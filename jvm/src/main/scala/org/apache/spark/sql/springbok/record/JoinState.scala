@@ -1,0 +1,85 @@
+package org.apache.spark.sql.springbok.record
+
+import scala.collection.concurrent.TrieMap
+
+import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.reason.Reason
+
+/** What planning remembers about a join between one planning of its query and the next. */
+final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
+  def id: Int = logged.id
+
+  /** The query's own hint; a hint that Springbok sets is never mistaken for it. */
+  def userHint: JoinHint = logged.hint
+
+  /** The strategy that the first planning chose. */
+  @volatile var planned: Option[Strategy] = None
+
+  /** The strategy that the last planning chose. */
+  @volatile var chosen: Option[Strategy] = None
+
+  /** Whether the first planning found that its build side prunes partitions. */
+  @volatile var feedsPruning: Boolean = false
+
+  /** Bytes of the rows of the broadcast that the join makes; of a shared broadcast, this join's part. */
+  @volatile var heldBytes: Double = 0
+
+  /** Whether the join's hint is Springbok's. Adaptive execution sets hints of its own, which stay. */
+  @volatile var hinted: Boolean = false
+
+  /** The side that its first runtime filters were placed from, 0 or 1. Scans may wait for it. */
+  @volatile var filterSource: Option[Int] = None
+
+  /** Whether the join has been planned physically. */
+  @volatile var firstPlanned: Boolean = false
+
+  /** Whether it has filters that no scan waits for. */
+  @volatile var lateFilters: Boolean = false
+
+  /** Whether scans wait for the filters that were placed from a key, by the key's position. */
+  val scansWait: TrieMap[Int, Boolean] = TrieMap.empty
+
+  @volatile private var separate: Option[Int] = None
+
+  /** The side whose groups were given an exchange of their own, 0 or 1. */
+  def separated: Option[Int] = separate
+
+  def separateGroups(side: Int, why: Reason): Unit = {
+    separate = Some(side)
+    logged.separation = Some(why)
+  }
+
+  def keepGroups(): Unit = {
+    separate = None
+    logged.separation = None
+  }
+
+  /** Takes note of a planning's decision. */
+  def decide(d: JoinDecision, held: Double): Unit = {
+    planned = planned.orElse(Some(d.choice.chosen))
+    chosen = Some(d.choice.chosen)
+    heldBytes = held
+    logged.decided(d)
+  }
+}
+
+object JoinState {
+
+  /** On a logical join. Joins are never shared between queries, as expressions are. */
+  val tag: TreeNodeTag[JoinState] = TreeNodeTag[JoinState]("springbok.join")
+
+  def of(j: LogicalPlan): Option[JoinState] = j.getTagValue(tag)
+
+  def of(j: BaseJoinExec): Option[JoinState] = j.logicalLink.flatMap(of)
+
+  /** That of the first join of a physical plan that has one. */
+  def first(plan: SparkPlan): Option[JoinState] =
+    plan.collectFirst(Function.unlift[SparkPlan, JoinState] {
+      case j: BaseJoinExec => of(j)
+      case _ => None
+    })
+}

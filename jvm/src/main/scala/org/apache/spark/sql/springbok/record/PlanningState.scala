@@ -1,0 +1,77 @@
+package org.apache.spark.sql.springbok.record
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.springbok.catalyst.FailureLog
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/**
+ * What planning remembers about a query between one planning and the next. Joins carry it as a tag, which survives the
+ * re-planning of adaptive execution. A subquery's state is adopted by that of its query, so that filter numbers are unique.
+ */
+final class PlanningState extends FailureLog {
+  @volatile private var parent: Option[PlanningState] = None
+  private val joinStates = mutable.ArrayBuffer.empty[JoinState]
+  private val estimates = new PlanStats.Lasting
+  private val decisions = new DecisionLog
+
+  private def root: PlanningState = parent.fold(this)(_.root)
+
+  /** What the report shows. */
+  def log: DecisionLog = root.decisions
+
+  /** Estimates that all plannings of the query share. */
+  def lasting: PlanStats.Lasting = root.estimates
+
+  /** What the planning of a subquery has decided so far becomes part of this query's. */
+  def adopt(child: PlanningState): Unit = root.synchronized {
+    val from = child.root
+    if (from ne root) {
+      root.joinStates ++= from.joinStates
+      root.decisions.adopt(from.decisions)
+      from.parent = Some(root)
+    }
+  }
+
+  /**
+   * @param make
+   *   the join's entry in the log
+   */
+  def addJoin(make: DecisionLog => LoggedJoin): JoinState = root.synchronized {
+    val j = new JoinState(this, make(log))
+    root.joinStates += j
+    j
+  }
+
+  def joins: Seq[JoinState] = root.synchronized(root.joinStates.toList)
+
+  /** Bytes of the broadcasts of all joins but this one. */
+  def heldBeside(join: JoinState): Double = joins.filter(_ ne join).map(_.heldBytes).sum
+
+  override def failed(rule: String, e: Throwable): Unit = log.failed(rule, e)
+}
+
+object PlanningState {
+
+  /** On a node other than a join that something was decided about. */
+  val tag: TreeNodeTag[PlanningState] = TreeNodeTag[PlanningState]("springbok.query")
+
+  /** The state that a single node carries. */
+  def on(node: LogicalPlan): Option[PlanningState] =
+    JoinState.of(node).map(_.query).orElse(node.getTagValue(tag))
+
+  /** The state that a plan carries. */
+  def of(plan: LogicalPlan): Option[PlanningState] = plan.collectFirst(Function.unlift(on))
+
+  /** The state of the whole query: the one that the plan carries or a new one. It adopts those of its subqueries. */
+  def ofQuery(plan: LogicalPlan): PlanningState = {
+    val state = of(plan).getOrElse(new PlanningState)
+    plan.foreach(_.innerChildren.foreach {
+      case l: LogicalPlan => of(l).foreach(state.adopt)
+      case _ =>
+    })
+    state
+  }
+}
