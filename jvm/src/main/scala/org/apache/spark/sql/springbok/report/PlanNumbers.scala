@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.springbok.{
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
-import org.apache.spark.sql.springbok.stats.source.ParquetFooters
+import org.apache.spark.sql.springbok.stats.source.TableFooters
 
 /**
  * Estimated and observed rows and bytes of a plan's operators and exchanges.
@@ -31,7 +31,7 @@ import org.apache.spark.sql.springbok.stats.source.ParquetFooters
  *   the estimates that planning has made
  */
 final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, lasting: PlanStats.Lasting) {
-  private val stats = new PlanStats(runtime = false, lasting)
+  private val stats = new PlanStats(lasting = lasting)
 
   private val guesses = mutable.Map.empty[Int, Guess]
 
@@ -39,7 +39,7 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
 
   def statistics(p: LogicalPlan): Estimate = stats(p)
 
-  def footers(fs: HadoopFsRelation): Option[ParquetFooters.Table] = stats.footers(fs)
+  def footers(fs: HadoopFsRelation): Option[TableFooters] = stats.footers(fs)
 
   def estimatedRows(n: PlanNode): Option[Double] = ReportJson.finite(guesses(n.id).rows)
 

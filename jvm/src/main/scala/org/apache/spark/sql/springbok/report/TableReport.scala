@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.TableName
-import org.apache.spark.sql.springbok.stats.source.{ParquetFooters, PartitionListing}
+import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
 import org.json4s.JObject
 import org.json4s.JsonDSL._
 
@@ -31,7 +31,7 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
   private def files(r: LogicalRelation, fs: HadoopFsRelation): JObject = {
     val scan =
       scans.find(s => (s.relation eq fs) && (s.output.isEmpty || s.output.exists(r.outputSet.contains)))
-    val footers: Option[ParquetFooters.Table] = numbers.footers(fs)
+    val footers: Option[TableFooters] = numbers.footers(fs)
     val read = (name: String) => scan.filter(_ => numbers.ran).flatMap(PlanNumbers.metric(_, name))
     val all =
       if (fs.partitionSchema.isEmpty) None

@@ -9,7 +9,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost, JoinOrderCost}
-import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
+import org.apache.spark.sql.springbok.stats.estimate.KeyDomain
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
  * What a runtime filter from the other side leaves of a side that could have one: rows with a match, and of groups what
@@ -61,8 +62,8 @@ private[springbok] object ForgoneFilter {
       made <- making(p, k, stats)
       rows <- theirs.rows
     } yield {
-      val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.distinct)
-      val kept = math.min(distinct, rows.value) / JoinEstimate.keyDomain(Seq(k), Seq(o), mine, theirs)
+      val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.remaining)
+      val kept = math.min(distinct, rows.value) / KeyDomain.of(Seq(k), Seq(o), mine, theirs)
       JoinCost.Filtered(math.min(1, kept), made)
     }
     filters.minByOption(_.kept)

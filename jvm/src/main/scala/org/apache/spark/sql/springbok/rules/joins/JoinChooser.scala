@@ -27,17 +27,18 @@ import org.apache.spark.sql.springbok.cost.{
   Strategy
 }
 import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.physical.StageFeedback
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
-import org.apache.spark.sql.springbok.stats.estimate.Estimate
-import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.types.LongType
 
 /** Takes one planning's decisions; shares what it has learned of the plan between them. */
 final private[springbok] class JoinChooser(plan: LogicalPlan, lasting: PlanStats.Lasting)
     extends JoinSelectionHelper {
   private val conf = SQLConf.get
-  private val stats = new PlanStats(lasting = lasting)
+  private val stats = new PlanStats(Some(new StageFeedback), lasting)
   private val shared = new SharedBuildSides(plan)
   private val forced = conf.getConf(SpringbokConf.FORCED)
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
@@ -192,7 +193,7 @@ final private[springbok] class JoinChooser(plan: LogicalPlan, lasting: PlanStats
       defaultMode = conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
       cartesian = j.joinType.isInstanceOf[InnerLike],
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0,
-      pairs = if (firstSuffices(j)) None else JoinEstimate.pairs(lk, rk, stats(j.left), stats(j.right))
+      pairs = if (firstSuffices(j)) None else KeyDomain.pairs(lk, rk, stats(j.left), stats(j.right))
     )
   }
 

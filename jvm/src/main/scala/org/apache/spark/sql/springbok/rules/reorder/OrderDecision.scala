@@ -16,7 +16,8 @@ import org.apache.spark.sql.springbok.cost.{
 }
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.LoggedOrder
-import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
+import org.apache.spark.sql.springbok.stats.estimate.KeyDomain
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
  * An order of joins that was chosen, or why none was.
@@ -82,7 +83,7 @@ private[springbok] object OrderDecision {
     new JoinGraph(
       relations,
       keys.map(_.keys.foldLeft(0L)((s, i) => s | 1L << i)),
-      (i, j, cs) => JoinEstimate.keyDomain(cs.map(keys(_)(i)), cs.map(keys(_)(j)), estimates(i), estimates(j))
+      (i, j, cs) => KeyDomain.of(cs.map(keys(_)(i)), cs.map(keys(_)(j)), estimates(i), estimates(j))
     )
   }
 

@@ -3,27 +3,34 @@ package org.apache.spark.sql.springbok.stats.estimate
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
-/** Selectivity of conjuncts, from column ranges, numbers of distinct values or those values themselves, else Impala's guess. */
+/**
+ * Selectivity of conjuncts: from column ranges, numbers of distinct values or the values themselves, otherwise Impala's
+ * guess.
+ */
 object Selectivity extends PredicateHelper {
 
-  /** Impala's selectivity of a conjunct of which nothing is known (`Expr.DEFAULT_SELECTIVITY`). */
+  /** Impala's selectivity of an unknown conjunct (`Expr.DEFAULT_SELECTIVITY`). */
   val default = 0.1
 
   /**
-   * Selectivity of a predicate: expected, one that is not exceeded as far as is known, and one that is not however values
-   * are spread over their range.
+   * Selectivity of a predicate.
+   *
+   * @param bound
+   *   not exceeded as far as is known
+   * @param most
+   *   not exceeded however the values are spread over their range
    */
   final case class Part(expected: Double, bound: Double, most: Double = 1.0)
 
-  /** Selectivity of a conjunction; its bound takes conjuncts of which nothing is known as 1. */
+  /** Selectivity of a conjunction. Unknown conjuncts do not reduce its bound. */
   def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Part = {
     val all = parts(conjuncts, columns)
     val known = combined(all.flatten)
-    // All conjuncts of which nothing is known count as one.
+    // All unknown conjuncts together count as one.
     if (all.contains(None)) known.copy(expected = combine(all.flatten.map(_.expected) :+ default)) else known
   }
 
-  /** The expected selectivity of a predicate of all of which something is known. */
+  /** The expected selectivity of a predicate, None if one of its conjuncts is unknown. */
   def known(predicate: Expression, columns: AttributeMap[ColumnStats]): Option[Double] =
     together(predicate, columns).map(_.expected)
 
@@ -39,14 +46,14 @@ object Selectivity extends PredicateHelper {
       parts.map(_.most).minOption.getOrElse(1.0)
     )
 
-  /** Of each column's comparisons, of each column's values, and of each other conjunct; None where nothing is known. */
+  /** One part for each column's comparisons, for each column's values, and for each other conjunct; None where unknown. */
   private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Part]] = {
     val (ranges, rest) =
-      all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.min.isDefined)))
+      all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.range.isDefined)))
     val compared = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq.map { rs =>
       Some(interval(rs, columns(rs.head.column)))
     }
-    // What is said of one column's values is tried as a whole, with what it says of nulls.
+    // All conjuncts about one column's values are evaluated together, with what they say of nulls.
     val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
     val tried = texts.groupBy(textOf(_).get.exprId).values.toSeq.flatMap { cs =>
       val numbers = cs.map(byNumbers(_, columns))
@@ -56,20 +63,20 @@ object Selectivity extends PredicateHelper {
     compared ++ tried ++ others.map(single(_, columns))
   }
 
-  /** The one column of a predicate, if it is a text. */
+  /** The only column of a predicate, if it is a string. */
   private def textOf(e: Expression): Option[Attribute] = e.references.toSeq match {
     case Seq(a) if a.dataType.isInstanceOf[StringType] => Some(a)
     case _ => None
   }
 
-  /** Where it holds as often as the files that were read say, or as if values were spread evenly. */
+  /** What the files that were read say, or what follows if values are spread evenly. */
   private def likely(s: Double): Part = Part(s, s)
   private def exactly(s: Double): Part = Part(s, s, s)
 
-  /** Values of a list that row groups are asked for one by one. */
+  /** Longest list whose values are looked up in the row groups one by one. */
   private val fewValues = 20
 
-  /** Impala's `PlanNode.computeCombinedSelectivity`: ascending, the i-th counts with its i-th root. */
+  /** Impala's `PlanNode.computeCombinedSelectivity`: in ascending order, the i-th counts with its i-th root. */
   def combine(selectivities: Seq[Double]): Double =
     selectivities.sorted.zipWithIndex.map { case (s, i) => math.pow(s, 1.0 / (i + 1)) }.product
 
@@ -88,15 +95,15 @@ object Selectivity extends PredicateHelper {
   }
 
   private def interval(parts: Seq[Comparison], column: ColumnStats): Part = {
-    val (min, max) = (column.min.get, column.max.get)
+    val ValueRange(min, max) = column.range.get
     val low = (parts.flatMap(_.low) :+ min).max
     val high = (parts.flatMap(_.high) :+ max).min
     val s =
       if (high < low) floor(column)
       else if (max == min) 1.0
       else math.max(floor(column), (high - low) / (max - min))
-    // Of the bounds that are asked for alone: what is known of the column may be of some of its files.
-    val within = column.within(
+    // Not the column's own range: that may be known of some of its files only.
+    val within = column.stored.fractionWithin(
       parts.flatMap(_.low).maxOption.getOrElse(Double.NegativeInfinity),
       parts.flatMap(_.high).minOption.getOrElse(Double.PositiveInfinity)
     )
@@ -115,21 +122,21 @@ object Selectivity extends PredicateHelper {
       one <- c.ndv.map(n => 1.0 / math.max(1.0, n))
     } yield {
       val s = math.min(1.0, one * values.size)
-      // A key that is surely unique is found once; of others a row group may have as many as it has rows.
+      // A proven unique key is found once. All rows of a row group may have another one.
       val numbers = values.flatMap(Estimate.number)
       val most =
-        if (c.proven) s
+        if (c.uniqueness.proven) s
         else if (numbers.isEmpty || numbers.size < values.size) 1.0
-        else if (numbers.size > fewValues) c.within(numbers.min, numbers.max)
-        else numbers.map(n => c.within(n, n)).sum
+        else if (numbers.size > fewValues) c.stored.fractionWithin(numbers.min, numbers.max)
+        else numbers.map(n => c.stored.fractionWithin(n, n)).sum
       Part(s, s, math.min(1.0, most))
     }
     e match {
-      case IsNotNull(a: Attribute) => Some(likely(columns.get(a).flatMap(_.nulls).fold(1.0)(1.0 - _)))
-      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nulls).map(n => likely(math.max(n, 1e-6)))
+      case IsNotNull(a: Attribute) => Some(likely(columns.get(a).flatMap(_.nullFraction).fold(1.0)(1.0 - _)))
+      case IsNull(a: Attribute) => columns.get(a).flatMap(_.nullFraction).map(n => likely(math.max(n, 1e-6)))
       case IsNotNull(_) | Literal(true, _) => Some(exactly(1.0))
       case Literal(_, BooleanType) => Some(exactly(0.0))
-      // One value, be it one that a subquery finds.
+      // One value, which may be a subquery's.
       case EqualTo(a: Attribute, v) if v.references.isEmpty => equal(a, Seq(literal(v)))
       case EqualTo(v, a: Attribute) if v.references.isEmpty => equal(a, Seq(literal(v)))
       case In(a: Attribute, list) => equal(a, list.map(literal))
@@ -138,18 +145,18 @@ object Selectivity extends PredicateHelper {
     }
   }
 
-  /** The value of a literal; null of what is known only when it is computed, and is no number. */
+  /** The value of a literal; null, which is not a number, for what is known only when it is computed. */
   private def literal(e: Expression): Any = e match {
     case Literal(v, _) => v
     case _ => null
   }
 
-  /** By the values of the one column that it is about. */
+  /** By the values of its only column. */
   private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = for {
     a <- textOf(e)
     c <- columns.get(a)
-    known <- c.values.get
-    part <- known.share(e, a, c.tableRows, c.nulls)
+    known <- c.stored.distinctValues
+    part <- known.selectivity(e, a, c.table.rows, c.nullFraction)
   } yield part
 
   private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
@@ -162,7 +169,7 @@ object Selectivity extends PredicateHelper {
         )
     case _: And => together(e, columns)
     case Not(c) =>
-      // The least that the negated one may be is not known, unless it is all that is expected.
+      // The least selectivity of the negated predicate is unknown, unless its bound is what is expected.
       single(c, columns).map(p =>
         Part(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
       )

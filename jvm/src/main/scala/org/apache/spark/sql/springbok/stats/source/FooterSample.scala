@@ -12,7 +12,6 @@ import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.stats.source.ParquetFooters.{RowGroup, Table}
 import org.apache.spark.util.ThreadUtils
 
 /**
@@ -41,8 +40,13 @@ private[springbok] object FooterSample {
    * A table as it was found. One that lacks footers is left at that for a while: all rules of a query, and each of its
    * plannings, would spend the time again.
    */
-  final private case class Sampled(listing: Listing, whole: Boolean, at: Long, table: SoftReference[Table]) {
-    def get(now: Listing): Option[Table] =
+  final private case class Sampled(
+      listing: Listing,
+      whole: Boolean,
+      at: Long,
+      table: SoftReference[TableFooters]
+  ) {
+    def get(now: Listing): Option[TableFooters] =
       if (now == listing && (whole || System.nanoTime() - at < FileCache.againNs)) Option(table.get())
       else None
   }
@@ -58,7 +62,7 @@ private[springbok] object FooterSample {
    */
   def of(relation: HadoopFsRelation, format: FileFormat => Boolean)(
       read: (FileStatus, Configuration) => Seq[RowGroup]
-  ): Option[Table] = {
+  ): Option[TableFooters] = {
     val conf = SQLConf.get
     val files =
       if (conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat))
@@ -83,7 +87,7 @@ private[springbok] object FooterSample {
       relation: HadoopFsRelation,
       conf: SQLConf,
       read: (FileStatus, Configuration) => Seq[RowGroup]
-  ): Table = {
+  ): TableFooters = {
     val limit = conf.getConf(SpringbokConf.FOOTERS_MAX_FILES)
     val end = System.nanoTime() + conf.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
     lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
@@ -102,7 +106,7 @@ private[springbok] object FooterSample {
     val groups = known.flatMap(_.groups)
     val scale = if (known.size == files.size || bytes == 0) 1.0 else files.bytes / bytes
     val rows = groups.map(_.rows).sum * scale
-    Table(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
+    TableFooters(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
 
   /** Each in a thread of its own, as many at once, as the caller's user. */

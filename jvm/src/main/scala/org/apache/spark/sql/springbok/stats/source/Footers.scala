@@ -6,10 +6,10 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 object Footers {
 
   /** None if the format has no footers, or nothing could be read. */
-  def read(relation: HadoopFsRelation): Option[ParquetFooters.Table] =
+  def read(relation: HadoopFsRelation): Option[TableFooters] =
     sample(relation).filter(_.filesRead > 0)
 
   /** The same with what could not be read. */
-  private[springbok] def sample(relation: HadoopFsRelation): Option[ParquetFooters.Table] =
+  private[springbok] def sample(relation: HadoopFsRelation): Option[TableFooters] =
     ParquetFooters.sample(relation).orElse(OrcFooters.sample(relation))
 }

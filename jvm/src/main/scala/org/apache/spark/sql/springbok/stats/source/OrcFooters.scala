@@ -6,11 +6,11 @@ import org.apache.orc._
 import org.apache.orc.{OrcFile => OrcFiles}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
-import org.apache.spark.sql.springbok.stats.source.ParquetFooters.{Range, RowGroup, Table}
+import org.apache.spark.sql.springbok.stats.estimate.ValueRange
 
 /** Row counts and column ranges from ORC footers; each stripe counts as one row group. */
 private[springbok] object OrcFooters {
-  def sample(relation: HadoopFsRelation): Option[Table] =
+  def sample(relation: HadoopFsRelation): Option[TableFooters] =
     FooterSample.of(relation, _.isInstanceOf[OrcFileFormat]) { (file, hadoop) =>
       val reader = OrcFiles.createReader(file.getPath, OrcFiles.readerOptions(hadoop))
       try stripes(reader)
@@ -39,15 +39,15 @@ private[springbok] object OrcFooters {
     )
   }
 
-  private def range(t: TypeDescription, s: ColumnStatistics): Option[Range] = s match {
+  private def range(t: TypeDescription, s: ColumnStatistics): Option[ValueRange] = s match {
     case i: IntegerColumnStatistics if i.getNumberOfValues > 0 =>
-      Some(Range(i.getMinimum.toDouble, i.getMaximum.toDouble))
-    case d: DoubleColumnStatistics if d.getNumberOfValues > 0 => Some(Range(d.getMinimum, d.getMaximum))
+      Some(ValueRange(i.getMinimum.toDouble, i.getMaximum.toDouble))
+    case d: DoubleColumnStatistics if d.getNumberOfValues > 0 => Some(ValueRange(d.getMinimum, d.getMaximum))
     case d: DateColumnStatistics if d.getNumberOfValues > 0 =>
-      Some(Range(d.getMinimumDayOfEpoch.toDouble, d.getMaximumDayOfEpoch.toDouble))
+      Some(ValueRange(d.getMinimumDayOfEpoch.toDouble, d.getMaximumDayOfEpoch.toDouble))
     case d: DecimalColumnStatistics
         if d.getNumberOfValues > 0 && t.getCategory == TypeDescription.Category.DECIMAL =>
-      Some(Range(d.getMinimum.doubleValue, d.getMaximum.doubleValue))
+      Some(ValueRange(d.getMinimum.doubleValue, d.getMaximum.doubleValue))
     case _ => None
   }
 }

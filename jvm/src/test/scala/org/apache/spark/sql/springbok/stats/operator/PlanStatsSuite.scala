@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source, ValueRange}
 
 /** What is known of plans, and of which source; and what is not believed. */
 class PlanStatsSuite extends SpringbokTest {
@@ -39,11 +39,11 @@ class PlanStatsSuite extends SpringbokTest {
     val e = estimate(s"SELECT * FROM f_$format")
     assert(e.rows.exists(r => r.value == 2000 && r.source == Source.Footer))
     def column(name: String) = e.columns.collectFirst { case (a, c) if a.name == name => c }.get
-    assert(column("k").min.contains(0.0) && column("k").max.contains(1999.0))
-    assert(column("n").ndv.contains(99.0) && column("n").nulls.contains(0.25))
+    assert(column("k").range.contains(ValueRange(0, 1999)))
+    assert(column("n").ndv.contains(99.0) && column("n").nullFraction.contains(0.25))
     assert(column("day").ndv.contains(30.0))
-    assert(column("d").max.contains(1999.0))
-    assert(column("t").bytes.exists(b => b > 4 && b < 40))
+    assert(column("d").range.exists(_.max == 1999))
+    assert(column("t").valueBytes.exists(b => b > 4 && b < 40))
     assert(rows(s"SELECT * FROM f_$format WHERE k < 500").exists(r => math.abs(r._1 - 500) < 5))
     assert(rows(s"SELECT * FROM f_$format WHERE n IS NULL").exists(r => math.abs(r._1 - 500) < 5))
     conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
@@ -207,7 +207,9 @@ class PlanStatsSuite extends SpringbokTest {
     def column(name: String) =
       estimate("SELECT * FROM cataloged").columns.collectFirst { case (a, c) if a.name == name => c }.get
     assert(rows("SELECT * FROM cataloged").exists(r => math.abs(r._1 - 1000) < 9 && r._2 == Source.Footer))
-    assert(column("day").ndv.contains(9.0) && column("day").tight && column("day").nulls.exists(_ < 0.2))
+    assert(
+      column("day").ndv.contains(9.0) && column("day").tight && column("day").nullFraction.exists(_ < 0.2)
+    )
     assert(column("kind").ndv.contains(2.0))
     // Spark has listed the partitions that a condition leaves.
     assert(rows("SELECT * FROM cataloged WHERE kind = 'k1'").exists(_._1 <= 500))

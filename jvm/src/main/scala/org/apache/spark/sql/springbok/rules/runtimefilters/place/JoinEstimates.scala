@@ -16,12 +16,13 @@ import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.physical.StageFeedback
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterHint, JoinState, LoggedJoin}
-import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Rows}
-import org.apache.spark.sql.springbok.stats.estimate.{Source => From}
-import org.apache.spark.sql.springbok.stats.operator.{JoinEstimate, PlanStats}
-import org.apache.spark.sql.springbok.stats.source.ParquetFooters
+import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, KeyDomain, Rows}
+import org.apache.spark.sql.springbok.stats.estimate.{Source => From, ValueRange}
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.sql.springbok.stats.source.TableFooters
 
 /**
  * Expected effect of a filter.
@@ -39,7 +40,7 @@ final private[springbok] class JoinEstimates(
     lasting: PlanStats.Lasting,
     adaptive: Boolean = true
 ) {
-  private val stats = new PlanStats(lasting = lasting)
+  private val stats = new PlanStats(Some(new StageFeedback), lasting)
   private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
   val deterministic: Determinism = new Determinism
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
@@ -133,7 +134,7 @@ final private[springbok] class JoinEstimates(
     on.range.isEmpty && kept(j, d, on).forall(_.kept <= 1 - minRejection)
 
   /** What the footers of a relation's files say, asked for once a planning. */
-  def footers(relation: HadoopFsRelation): Option[ParquetFooters.Table] = stats.footers(relation)
+  def footers(relation: HadoopFsRelation): Option[TableFooters] = stats.footers(relation)
 
   /** Expected rows of an operator's output; where nothing counts them, as many as its bytes may hold. */
   def rows(p: SparkPlan): Option[Double] =
@@ -171,7 +172,7 @@ final private[springbok] class JoinEstimates(
     side(b, s).flatMap(e => e.rows.map(e -> _.value)).fold(FilterCost.probe) { case (e, rows) =>
       val key = Option.when(keys.size == 1)(keys.head).filter(k => KeyType.isLong(k.dataType))
       val range =
-        for (c <- key.flatMap(FilterKey.only).flatMap(e.columns.get); a <- c.min; b <- c.max) yield b - a
+        for (c <- key.flatMap(FilterKey.only).flatMap(e.columns.get); r <- c.range) yield r.width
       FilterCost.lookup(rows, key.isDefined, range.exists(FilterCost.dense(_, rows)))
     }
   }
@@ -190,8 +191,8 @@ final private[springbok] class JoinEstimates(
       rows <- e.rows
       b <- column(e, on.build)
       p <- side(j, 1 - d.source).flatMap(column(_, on.probe))
-      (bMin, bMax) <- b.min.zip(b.max)
-      (pMin, pMax) <- p.min.zip(p.max)
+      ValueRange(bMin, bMax) <- b.range
+      ValueRange(pMin, pMax) <- p.range
       if pMax > pMin
     } yield {
       val edge = (bMax - bMin) / (rows.value + 1)
@@ -206,14 +207,14 @@ final private[springbok] class JoinEstimates(
       // A small table of keys, counted by its rows alone, may be the whole of a dimension or a few of many.
       val list =
         (for (x <- bs; y <- ps)
-          yield !x.tight && !y.tight && x.ndv.getOrElse(x.tableRows) * 100 < y.ndv.getOrElse(y.tableRows))
+          yield !x.tight && !y.tight && x.ndv.getOrElse(x.table.rows) * 100 < y.ndv.getOrElse(y.table.rows))
           .getOrElse(false)
       val domain =
         if (list) None
-        else if (known) Some(JoinEstimate.keyDomain(Seq(only(on.probe)), Seq(only(on.build)), p, b))
+        else if (known) Some(KeyDomain.of(Seq(only(on.probe)), Seq(only(on.build)), p, b))
         // Without distinct values: the part of the build side's table that is left.
-        else bs.map(_.tableRows)
-      val distinct = bs.fold(rows.value)(c => math.min(c.distinct, rows.value))
+        else bs.map(_.table.rows)
+      val distinct = bs.fold(rows.value)(c => math.min(c.remaining, rows.value))
       domain.map(n => Kept(math.min(1.0, distinct / math.max(1.0, n)), domain))
     }
   }.flatten

@@ -11,8 +11,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates, KeyType}
-import org.apache.spark.sql.springbok.stats.estimate.Estimate
-import org.apache.spark.sql.springbok.stats.source.{Footers, ParquetFooters}
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
+import org.apache.spark.sql.springbok.stats.source.Footers
 import org.apache.spark.sql.types._
 import org.apache.spark.util.collection.BitSet
 
@@ -160,7 +160,7 @@ final private[springbok] class ScanPruning(
   private def prunes(spans: Seq[Span]): Option[(Int, Int)] =
     if (spans.isEmpty) None else removed(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
 
-  private def removed(refused: ParquetFooters.Range => Boolean): Option[(Int, Int)] = {
+  private def removed(refused: ValueRange => Boolean): Option[(Int, Int)] = {
     // A null has no match.
     val (empty, groups) = footers.toSeq.flatMap(_.groups).partition(_.allNull(column.name))
     val ranges = groups.map(_.ranges.get(column.name))

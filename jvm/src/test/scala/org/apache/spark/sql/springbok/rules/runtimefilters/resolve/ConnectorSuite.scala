@@ -135,7 +135,7 @@ class ConnectorSuite extends SpringbokTest {
     assert(known.rows.exists(n => math.abs(n.value - 1e5) < 1e3 && n.source == Source.Footer))
     val ndv = table.output.map(a => a.name -> known.ndv(a)).toMap
     assert(ndv("day").contains(50.0) && ndv("id").exists(n => math.abs(n - 1e5) < 1e3))
-    assert(!known.columns.values.exists(_.proven))
+    assert(!known.columns.values.exists(_.uniqueness.proven))
   }
 
   test("Delta files of partitions that no key is in are not read") {

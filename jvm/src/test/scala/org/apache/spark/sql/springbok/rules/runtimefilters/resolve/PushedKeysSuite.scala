@@ -4,7 +4,8 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Literal}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.stats.source.ParquetFooters.{Range, RowGroup, Table}
+import org.apache.spark.sql.springbok.stats.estimate.ValueRange
+import org.apache.spark.sql.springbok.stats.source.{RowGroup, TableFooters}
 
 /** Keys that a file's reader, or the catalog, would take for others, or that it cannot read at all. */
 class PushedKeysSuite extends SpringbokTest {
@@ -131,10 +132,11 @@ class PushedKeysSuite extends SpringbokTest {
   // The statistics of two columns were once asked for together. For some names all filters on Delta tables
   // were lost.
   test("a column of any name can be asked for what else is known of it") {
-    val group = RowGroup(10, Map("customer_id" -> Range(0, 9), "store_id" -> Range(0, 9)), Map.empty)
+    val group =
+      RowGroup(10, Map("customer_id" -> ValueRange(0, 9), "store_id" -> ValueRange(0, 9)), Map.empty)
     for (column <- Seq("customer_id", "store_id")) {
-      val t = Table(20, 1, 1, Seq(group, group))
-      assert(t.clustering(column).contains(0.0) && t.range(column).contains(Range(0, 9)))
+      val t = TableFooters(20, 1, 1, Seq(group, group))
+      assert(t.clustering(column).contains(0.0) && t.range(column).contains(ValueRange(0, 9)))
     }
   }
 }

@@ -1,0 +1,40 @@
+package org.apache.spark.sql.springbok.physical
+
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, BroadcastKeys}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.stats.RuntimeFeedback
+
+/** Reads the feedback from the stages' physical plans. Remembers the filters of each stage, so one instance serves one planning. */
+final private[springbok] class StageFeedback extends RuntimeFeedback {
+  private val known = new IdentityHashMap[SparkPlan, Seq[AppliedRuntimeFilterExec]]()
+
+  override def retained(stage: SparkPlan): Double = filters(stage).flatMap(_.info.record.retained).product
+
+  override def retainedFor(join: Join): Option[Double] = join.getTagValue(JoinState.tag).flatMap { record =>
+    val own = join
+      .collect { case s: LogicalQueryStage => filters(s.physicalPlan) }
+      .flatten
+      .filter(f => f.predicate.isDefined && f.info.record.join == record.id)
+      .map(_.info.record)
+    Option.when(own.nonEmpty)(own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product)
+  }
+
+  override def keysAreUnique(broadcast: BroadcastQueryStageExec): Option[Boolean] =
+    BroadcastKeys.unique(broadcast, SQLConf.get)
+
+  /** The runtime filters that are at work in a stage. */
+  private def filters(stage: SparkPlan): Seq[AppliedRuntimeFilterExec] = known.computeIfAbsent(
+    stage,
+    {
+      case q: QueryStageExec =>
+        q.plan.collect { case f: AppliedRuntimeFilterExec if f.info != null && f.late.isEmpty => f }
+      case _ => Nil
+    }
+  )
+}

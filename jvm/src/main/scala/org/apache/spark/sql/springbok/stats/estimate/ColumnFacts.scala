@@ -1,0 +1,56 @@
+package org.apache.spark.sql.springbok.stats.estimate
+
+import org.apache.spark.sql.types.{DataType, DateType, IntegralType}
+
+/**
+ * What a source reports of a column, and what follows from it.
+ *
+ * @param counted
+ *   number of distinct values
+ */
+final case class ColumnFacts(
+    range: Option[ValueRange],
+    counted: Option[Double],
+    nullFraction: Option[Double],
+    valueBytes: Option[Double]
+) {
+
+  /** @param exact whether range, nulls and rows are of all the files that there are */
+  def stats(t: DataType, table: ColumnStats.Table, exact: Boolean, stored: StoredValues): ColumnStats = {
+    val rows = table.rows
+    val domain = if (ColumnFacts.countable(t)) range.map(_.width + 1) else None
+    val distinct = counted
+      .map(Distinct.Counted(_))
+      .orElse(
+        domain.map(d => if (d < rows * 0.9) Distinct.Estimated(d) else Distinct.UpperBound(math.min(d, rows)))
+      )
+    ColumnStats(
+      table,
+      distinct,
+      range,
+      valueBytes,
+      nullFraction,
+      uniqueness(domain, rows, exact),
+      remaining = distinct.fold(rows)(_.value),
+      stored
+    )
+  }
+
+  private def uniqueness(domain: Option[Double], rows: Double, exact: Boolean): Uniqueness = {
+    // Counts are estimates with an error of a few percent. A range with fewer integers than rows has one twice.
+    val fewest = if (exact) rows * (1 - nullFraction.getOrElse(0.0)) else rows * 0.98
+    if (exact && domain.contains(rows) && nullFraction.contains(0.0)) Uniqueness.Proven
+    else if (counted.exists(_ >= rows * 0.95) || domain.exists(d => d >= fewest && d <= rows * 1.02))
+      Uniqueness.Believed
+    else Uniqueness.Unknown
+  }
+}
+
+object ColumnFacts {
+
+  /** Whether a range of the type has a number of values. */
+  private def countable(t: DataType): Boolean = t match {
+    case _: IntegralType | DateType => true
+    case _ => false
+  }
+}

@@ -1,0 +1,65 @@
+package org.apache.spark.sql.springbok.stats.estimate
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+
+/** The values that the keys of both sides of a join are taken from. */
+object KeyDomain {
+
+  /**
+   * Number of distinct key combinations that rows of both sides are taken from. It is the divisor of Impala's generic join
+   * formula `lhs × rhs / max(ndvL, ndvR)`, with these exceptions:
+   *
+   *   - If the key is surely unique on one side, the other side's number of values counts if it is known and smaller.
+   *     Queries ask a dimension for what the facts have, so its filtered rows are among them. This is Impala's FK/PK
+   *     formula `lhs × rhs/rhsTableRows × rhsNdv/lhsNdv`, at most lhs.
+   *   - If only the tables' row counts bound the values of both sides, the smaller one counts: a foreign key has no more
+   *     values than the key that it refers to.
+   *   - If nothing is known of the keys, each row counts as a value.
+   */
+  def of(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double =
+    (ndv(leftKeys, l), ndv(rightKeys, r)) match {
+      case (Some(a), Some(b)) =>
+        (uniqueness(leftKeys, l).proven, uniqueness(rightKeys, r).proven) match {
+          case (true, true) => math.max(a.ndv, b.ndv)
+          case (false, true) => referenced(a, b, r)
+          case (true, false) => referenced(b, a, l)
+          case _ if a.tight || b.tight => math.max(a.ndv, b.ndv)
+          case _ => math.min(a.ndv, b.ndv)
+        }
+      case (Some(a), None) => a.ndv
+      case (None, Some(b)) => b.ndv
+      case (None, None) => Seq(l, r).flatMap(_.rows).map(_.value).minOption.getOrElse(1.0)
+    }
+
+  /** The domain of keys that refer to a unique key: none of their rows finds two of its rows. */
+  private def referenced(referring: KeyNdv, unique: KeyNdv, side: Estimate): Double = {
+    val values = if (referring.tight) math.min(referring.ndv, unique.ndv) else unique.ndv
+    math.max(values, side.rows.fold(0.0)(_.value))
+  }
+
+  /** Pairs of rows with equal keys, None if the rows of a side are unknown. */
+  def pairs(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Option[Double] =
+    for (lr <- l.rows; rr <- r.rows) yield pairs(lr, rr, of(leftKeys, rightKeys, l, r))
+
+  def pairs(l: Rows, r: Rows, domain: Double): Double = l.value * r.value / math.max(1.0, domain)
+
+  /** A combination of keys is unique if one of them is. */
+  def uniqueness(keys: Seq[Expression], e: Estimate): Uniqueness =
+    keys.flatMap(column(_, e)).foldLeft[Uniqueness](Uniqueness.Unknown)((u, c) => u.max(c.uniqueness))
+
+  /** The column that a key is, or of which it is a cast that changes no value. */
+  private def column(key: Expression, e: Estimate): Option[ColumnStats] = key match {
+    case WidenedColumn(a) => e.columns.get(a)
+    case _ => None
+  }
+
+  final private case class KeyNdv(ndv: Double, tight: Boolean)
+
+  private def ndv(keys: Seq[Expression], e: Estimate): Option[KeyNdv] = {
+    val stats = keys.flatMap(column(_, e))
+    Option.when(stats.size == keys.size && stats.forall(_.ndv.isDefined)) {
+      val combinations = stats.flatMap(_.ndv).product
+      KeyNdv(math.min(combinations, stats.map(_.table.rows).max), stats.size == 1 && stats.forall(_.tight))
+    }
+  }
+}

@@ -1,0 +1,18 @@
+package org.apache.spark.sql.springbok.stats.estimate
+
+/** What a table's files tell of the values of one column when they are asked. */
+trait StoredValues {
+
+  /** The distinct values themselves, or that there are many. */
+  def distinctValues: Option[ColumnValues]
+
+  /** Fraction of the table's rows that may have a value from `low` to `high`, however the values are spread. */
+  def fractionWithin(low: Double, high: Double): Double
+}
+
+object StoredValues {
+  val unknown: StoredValues = new StoredValues {
+    override def distinctValues: Option[ColumnValues] = None
+    override def fractionWithin(low: Double, high: Double): Double = 1.0
+  }
+}

@@ -1,0 +1,53 @@
+package org.apache.spark.sql.springbok.stats.operator
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Rows, Source, Uniqueness}
+
+/** An aggregate leaves one row for each combination of its grouping keys' values. */
+private[operator] object AggregateStats {
+  def apply(a: Aggregate, child: Estimate): Estimate = {
+    val columns = uniqueKey(a.groupingExpressions, ProjectStats.columns(a.aggregateExpressions, child))
+    val rows =
+      if (a.groupingExpressions.isEmpty) Some(Rows(1, 1, Source.Estimated))
+      else child.rows.map(groups(a.groupingExpressions, child, _))
+    Estimate(rows, Estimate.rowBytes(a.output, columns), columns).narrowed
+  }
+
+  /** A single grouping key has each value once. */
+  private def uniqueKey(
+      grouping: Seq[Expression],
+      columns: AttributeMap[ColumnStats]
+  ): AttributeMap[ColumnStats] = grouping match {
+    case Seq(key: Attribute) =>
+      columns
+        .get(key)
+        .fold(columns)(c => AttributeMap(columns.toSeq :+ (key -> c.copy(uniqueness = Uniqueness.Proven))))
+    case _ => columns
+  }
+
+  private def groups(grouping: Seq[Expression], child: Estimate, rows: Rows): Rows = {
+    val keys = grouping.map {
+      case a: Attribute => child.columns.get(a).map(c => c -> child.groups(a))
+      case _ => None
+    }
+    val counted = keys.forall(_.exists(_._2.isDefined))
+    // Unknown keys have no more groups than there are rows: half as many are expected.
+    val expected = if (counted) rows else rows.copy(value = rows.value / 2, source = Source.Estimated)
+    expected.atMost(mostGroups(keys))
+  }
+
+  /**
+   * Most combinations of the keys' values. The columns of one table have no more combinations than the table has rows, and
+   * one more where a join found no row.
+   */
+  private def mostGroups(keys: Seq[Option[(ColumnStats, Option[Double])]]): Double =
+    keys
+      .groupBy(_.flatMap(_._1.table.id))
+      .map { case (table, columns) =>
+        val values = columns.map(_.flatMap(_._2).getOrElse(Double.PositiveInfinity)).product
+        val rows = table.flatMap(_ => columns.flatten.map(_._1.table.rows).maxOption)
+        rows.fold(values)(n => math.min(values, n + 1))
+      }
+      .product
+}

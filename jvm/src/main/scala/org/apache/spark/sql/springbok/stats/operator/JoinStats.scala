@@ -1,0 +1,168 @@
+package org.apache.spark.sql.springbok.stats.operator
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, Expression, ExpressionSet}
+import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.TreePattern.LOGICAL_QUERY_STAGE
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
+import org.apache.spark.sql.springbok.stats.RuntimeFeedback
+import org.apache.spark.sql.springbok.stats.estimate._
+
+/** Rows and columns of a join, by Impala's FK/PK and generic formulas. */
+private[operator] object JoinStats {
+
+  /** @param feedback what stages tell; None if they do not count */
+  def apply(j: Join, l: Estimate, r: Estimate, feedback: Option[RuntimeFeedback]): Estimate = {
+    val keys = j match {
+      case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) => Some(lk -> rk)
+      case ExtractSingleColumnNullAwareAntiJoin(lk, rk) => Some(lk -> rk)
+      case _ => None
+    }
+    val left = uniqueness(j.left, keys.map(_._1), l, feedback)
+    val right = uniqueness(j.right, keys.map(_._2), r, feedback)
+    val columns = JoinColumns(j, l, r, left, right)
+    val rows = for (lr <- l.rows; rr <- r.rows) yield {
+      val domain = keys.fold(1.0) { case (lk, rk) => KeyDomain.of(lk, rk, l, r) }
+      val proofNeeded = feedback.isDefined && settled(j)
+      def once(u: Uniqueness) = if (proofNeeded) u.proven else u.believed
+      rowsOf(j.joinType, lr, rr, domain, matches(lr, rr, domain, once(left), once(right)))
+    }
+    val e = Estimate(rows, Estimate.rowBytes(j.output, columns), columns).narrowed
+    feedback.fold(e)(unfiltered(j, e, _))
+  }
+
+  private def matches(l: Rows, r: Rows, domain: Double, leftOnce: Boolean, rightOnce: Boolean): Rows = {
+    val expected = KeyDomain.pairs(l, r, domain)
+    Rows(
+      expected,
+      math.max(expected, most(l.bound, r.bound, leftOnce, rightOnce)),
+      Source.Estimated,
+      math.max(expected, most(l.most, r.most, leftOnce, rightOnce))
+    )
+  }
+
+  /** A side bounds the rows of an inner join if no key of the other is there twice. Otherwise skew has no bound. */
+  private def most(l: Double, r: Double, leftOnce: Boolean, rightOnce: Boolean): Double =
+    if (leftOnce && rightOnce) math.min(l, r)
+    else if (rightOnce) l
+    else if (leftOnce) r
+    else l * r
+
+  private def rowsOf(joinType: JoinType, l: Rows, r: Rows, domain: Double, matches: Rows): Rows = {
+    val matching = math.min(1.0, r.value / math.max(1.0, domain))
+    joinType match {
+      case LeftSemi => l.copy(value = l.value * matching, source = Source.Estimated)
+      case LeftAnti =>
+        l.copy(value = l.value * math.max(Selectivity.default, 1 - matching), source = Source.Estimated)
+      case _: ExistenceJoin => l
+      case LeftOuter | LeftSingle => matches.atLeast(l)
+      case RightOuter => matches.atLeast(r)
+      case FullOuter => matches.atLeast(l + r)
+      case _ => matches
+    }
+  }
+
+  /**
+   * Whether the join is next to run and no stage is left that could prove a key unique. From then on only what is proven
+   * decides which of its rows are held in memory: a broadcast that was planned on a belief may still become a shuffle.
+   */
+  private def settled(j: Join): Boolean =
+    j.children.exists(_.isInstanceOf[LogicalQueryStage]) && !j.children.exists(_.exists {
+      case s: LogicalQueryStage => !s.isMaterialized
+      case _ => false
+    })
+
+  /**
+   * A join that drops rows without a match, and whose own filter has removed such rows in a stage below one by one. They
+   * must not be subtracted again.
+   */
+  private def unfiltered(j: Join, e: Estimate, feedback: RuntimeFeedback): Estimate = j.joinType match {
+    case _: InnerLike | LeftSemi =>
+      feedback.retainedFor(j).fold(e) { retained =>
+        e.withRows(e.rows.map(r => r.copy(value = math.min(r.bound, r.value / retained))))
+      }
+    case _ => e
+  }
+
+  /** Keys of a side of a join. They are known of a finished broadcast, and of groups by no more than these keys. */
+  private def uniqueness(
+      side: LogicalPlan,
+      keys: Option[Seq[Expression]],
+      e: Estimate,
+      feedback: Option[RuntimeFeedback]
+  ): Uniqueness = {
+    val broadcast = side match {
+      case LogicalQueryStage(_, s: BroadcastQueryStageExec) if s.isMaterialized =>
+        feedback.flatMap(_.keysAreUnique(s))
+      case _ => None
+    }
+    def grouped(k: Seq[Expression]) = planned(side).distinctKeys.exists(_.subsetOf(ExpressionSet(k)))
+    broadcast match {
+      case Some(once) => if (once) Uniqueness.Proven else Uniqueness.Unknown
+      case None =>
+        keys.fold[Uniqueness](Uniqueness.Unknown) { k =>
+          val columns = KeyDomain.uniqueness(k, e)
+          if (columns.proven || !grouped(k)) columns else Uniqueness.Proven
+        }
+    }
+  }
+
+  /** The plan that stages were made of: Spark propagates distinct keys through it, and none from a stage. */
+  private def planned(p: LogicalPlan): LogicalPlan =
+    p.transformDownWithPruning(_.containsPattern(LOGICAL_QUERY_STAGE)) { case s: LogicalQueryStage =>
+      planned(s.logicalPlan)
+    }
+}
+
+/** Columns of a join's output. */
+private object JoinColumns {
+
+  /**
+   * @param left,
+   *   right whether a key is there once on that side
+   */
+  def apply(
+      j: Join,
+      l: Estimate,
+      r: Estimate,
+      left: Uniqueness,
+      right: Uniqueness
+  ): AttributeMap[ColumnStats] = {
+    // A left row passes these joins at most once, whatever the right side has.
+    val copies = j.joinType match {
+      case LeftSemi | LeftAnti | _: ExistenceJoin => Uniqueness.Proven
+      case _ => right
+    }
+    AttributeMap(
+      side(l, padded = j.joinType == RightOuter || j.joinType == FullOuter, copies) ++
+        side(r, padded = j.joinType == LeftOuter || j.joinType == FullOuter, left) ++ equalized(j, l, r)
+    )
+  }
+
+  /** Rows without a match add nulls that the table does not have. Rows with several matches are there several times. */
+  private def side(e: Estimate, padded: Boolean, other: Uniqueness): Seq[(Attribute, ColumnStats)] =
+    e.columns.toSeq.map { case (a, c) =>
+      a -> c.copy(
+        nullFraction = if (padded) None else c.nullFraction,
+        uniqueness = if (padded) Uniqueness.Unknown else c.uniqueness.min(other)
+      )
+    }
+
+  /** Of two columns that an inner or semi join compares, neither has more values left than the other. */
+  private def equalized(j: Join, l: Estimate, r: Estimate): Seq[(Attribute, ColumnStats)] = j match {
+    case ExtractEquiJoinKeys(_: InnerLike | LeftSemi, lk, rk, _, _, _, _, _) =>
+      lk.zip(rk).flatMap {
+        case (a: Attribute, b: Attribute) =>
+          for {
+            x <- l.columns.get(a).toSeq
+            y <- r.columns.get(b).toSeq
+            n = math.min(x.remaining, y.remaining)
+            both = if (j.joinType == LeftSemi) Uniqueness.Proven else x.uniqueness.min(y.uniqueness)
+            (at, c) <- Seq(a -> x, b -> y)
+          } yield at -> c.copy(remaining = n, uniqueness = c.uniqueness.min(both))
+        case _ => Nil
+      }
+    case _ => Nil
+  }
+}

@@ -1,0 +1,48 @@
+package org.apache.spark.sql.springbok.stats.operator
+
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.expressions.AttributeMap
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, Range}
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
+import org.apache.spark.sql.springbok.stats.source.RelationStats
+
+/** Tables and other leaves of a plan, but for query stages. */
+private[operator] object LeafStats {
+  def apply(leaf: LeafNode, relations: RelationStats, estimate: LogicalPlan => Estimate): Estimate =
+    leaf match {
+      case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => relations.relation(r, fs)
+      // Tables that are not files, such as Hive's, may have been analyzed.
+      case r: LogicalRelation => relations.reported(r.output, r.stats, Source.Analyzed)
+      case h: HiveTableRelation => relations.reported(h.output, h.stats, Source.Analyzed)
+      case v: DataSourceV2ScanRelation => relations.reported(v.output, v.stats, Source.Analyzed)
+      case r: LogicalRDD => relations.reported(r.output, r.stats, Source.Estimated)
+      case m: InMemoryRelation => cached(m, relations, estimate)
+      case l: LocalRelation => counted(l, l.data.size.toDouble, Source.Runtime)
+      case r: Range => counted(r, r.numElements.toDouble, Source.Analyzed)
+      case _ => Estimate.unknown(leaf.output)
+    }
+
+  private def counted(leaf: LeafNode, n: Double, source: Source): Estimate =
+    Estimate(Some(Rows(n, n, source)), Estimate.rowBytes(leaf.output), AttributeMap.empty)
+
+  /** A cached table is counted once its buffers are there. Before, it is as the plan that will fill them. */
+  private def cached(
+      m: InMemoryRelation,
+      relations: RelationStats,
+      estimate: LogicalPlan => Estimate
+  ): Estimate = {
+    val plan = m.cacheBuilder.logicalPlan
+    if (m.cacheBuilder.isCachedColumnBuffersLoaded) relations.reported(m.output, m.stats, Source.Runtime)
+    else if (plan == null || plan.output.size != m.output.size)
+      relations.reported(m.output, m.stats, Source.Estimated)
+    else {
+      val e = estimate(plan)
+      val renamed = plan.output.zip(m.output).flatMap { case (from, to) => e.columns.get(from).map(to -> _) }
+      e.copy(columns = AttributeMap(renamed))
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package org.apache.spark.sql.springbok.stats.operator
+
+import org.apache.spark.sql.catalyst.expressions.AttributeMap
+import org.apache.spark.sql.catalyst.plans.logical.Union
+import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Rows, Source}
+
+/** Set operations. */
+private[operator] object SetStats {
+  def union(u: Union, children: Seq[Estimate]): Estimate = {
+    val rows = Option.when(children.forall(_.rows.isDefined)) {
+      children.flatMap(_.rows).foldLeft(Rows(0, 0, Source.Estimated))(_ + _)
+    }
+    val columns = u.output.zipWithIndex.flatMap { case (a, i) =>
+      val each = u.children.zip(children).map { case (c, e) => e.columns.get(c.output(i)) }
+      Option.when(each.forall(_.isDefined))(a -> ColumnStats.united(each.flatten))
+    }
+    Estimate(rows, Estimate.rowBytes(u.output), AttributeMap(columns)).narrowed
+  }
+
+  /** No more rows than the smaller side has. */
+  def intersect(l: Estimate, r: Estimate): Estimate =
+    l.withRows((l.rows ++ r.rows).minByOption(_.bound).map(_.copy(source = Source.Estimated)))
+}

@@ -1,0 +1,110 @@
+package org.apache.spark.sql.springbok.stats.source
+
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.spark.sql.springbok.stats.estimate.ValueRange
+
+/**
+ * A row group of a Parquet file, or a stripe of an ORC file. The maps are by the names of columns.
+ *
+ * @param sizes
+ *   bytes of a column's values
+ * @param nulls
+ *   number of nulls
+ * @param precisions
+ *   number of digits of Parquet's decimals
+ */
+final case class RowGroup(
+    rows: Long,
+    ranges: Map[String, ValueRange],
+    sizes: Map[String, Long],
+    nulls: Map[String, Long] = Map.empty,
+    precisions: Map[String, Int] = Map.empty
+) {
+
+  /** Whether the column has no value at all here, and so no range. */
+  def allNull(column: String): Boolean = nulls.get(column).contains(rows)
+}
+
+/**
+ * What the footers of a table's files say.
+ *
+ * @param rows
+ *   rows of the whole table, scaled by bytes if not all files were read
+ * @param groups
+ *   the row groups of the files that were read
+ * @param unreadable
+ *   files whose footers could not be read
+ * @param plain
+ *   whether columns in the files have the table's names, and all their rows are the table's
+ */
+final case class TableFooters(
+    rows: Double,
+    files: Int,
+    filesRead: Int,
+    groups: Seq[RowGroup],
+    unreadable: Int = 0,
+    plain: Boolean = true
+) {
+  def exact: Boolean = filesRead == files && plain
+
+  // A table with many row groups is asked for the same columns at each planning and re-planning.
+  private val columns = new ConcurrentHashMap[String, FooterColumn]()
+  private def column(name: String): FooterColumn =
+    columns.computeIfAbsent(name, new FooterColumn(_, groups))
+
+  /** Fraction of the column's values that are null, None if a row group does not say. */
+  def nullFraction(name: String): Option[Double] = column(name).nullFraction
+
+  /** Average bytes of a value of variable length, before compression. */
+  def valueBytes(name: String): Option[Double] = column(name).valueBytes
+
+  /** The range over all row groups with a value, None if one of them lacks it. */
+  def range(name: String): Option[ValueRange] = column(name).range
+
+  /**
+   * How narrow row groups are, from 0 (each has values from the whole of the column's range) to nearly 1 (sorted); None if
+   * a row group does not say.
+   */
+  def clustering(name: String): Option[Double] = column(name).clustering
+
+  /**
+   * Fraction of the rows in row groups that may have a value of the column within a range: a bound that holds however its
+   * values are spread. It is 1 unless all files were read.
+   */
+  def fractionWithin(name: String, low: Double, high: Double): Double =
+    if (!exact || rows <= 0) 1.0
+    else
+      groups
+        .filter(g => !g.allNull(name) && g.ranges.get(name).forall(r => r.min <= high && r.max >= low))
+        .map(_.rows.toDouble)
+        .sum / rows
+}
+
+/** A column over all row groups, computed when it is first asked for. */
+final private class FooterColumn(name: String, groups: Seq[RowGroup]) {
+  lazy val nullFraction: Option[Double] = {
+    val nulls = groups.filter(_.rows > 0).map(_.nulls.get(name))
+    Option.when(nulls.nonEmpty && nulls.forall(_.isDefined))(
+      nulls.flatten.sum.toDouble / groups.map(_.rows).sum
+    )
+  }
+
+  lazy val valueBytes: Option[Double] = {
+    val rows = groups.map(_.rows).sum
+    val sizes = groups.flatMap(_.sizes.get(name))
+    Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
+  }
+
+  lazy val range: Option[ValueRange] = {
+    val ranges = groups.filterNot(_.allNull(name)).filter(_.rows > 0).map(_.ranges.get(name))
+    Option.when(ranges.nonEmpty && ranges.forall(_.isDefined)) {
+      ValueRange(ranges.map(_.get.min).min, ranges.map(_.get.max).max)
+    }
+  }
+
+  lazy val clustering: Option[Double] = range.filter(_.width > 0).map { whole =>
+    val each = groups.flatMap(_.ranges.get(name)).map(_.width)
+    1 - each.sum / each.size / whole.width
+  }
+}
