@@ -109,12 +109,12 @@ object PlanStats {
    * cached tables are not among them. Adaptive execution plans again after each stage.
    */
   final class Lasting {
-    private val files = new ByIdentity[LogicalPlan, Estimate]
-    private val finished = new ByIdentity[LogicalPlan, Estimate]
+    private val files = ByIdentity[LogicalPlan, Estimate]()
+    private val finished = ByIdentity[LogicalPlan, Estimate]()
 
     /** @param stages whether what finished stages hold counts */
     def get(plan: LogicalPlan, stages: Boolean): Option[Estimate] =
-      files.get(plan).orElse(if (stages) finished.get(plan) else None)
+      Option(files.getIfPresent(plan)).orElse(if (stages) Option(finished.getIfPresent(plan)) else None)
 
     def put(plan: LogicalPlan, e: Estimate, stages: Boolean): Unit =
       (if (stages) finished else files).put(plan, e)

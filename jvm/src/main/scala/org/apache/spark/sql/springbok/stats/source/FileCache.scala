@@ -1,57 +1,78 @@
 package org.apache.spark.sql.springbok.stats.source
 
+import java.util.concurrent.TimeUnit
+
 import scala.util.control.NonFatal
 
+import com.google.common.cache.{Cache, CacheBuilder}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.springbok.catalyst.Interrupted
 
 /**
- * What was read of files, as long as it fits into a share of the heap: a driver lives long, and a wide table's footers are
- * large. What could not be read is tried again after a while.
+ * What was read of files, as long as it fits into a fraction of the heap: a driver lives long, and the footers of a wide
+ * table are large. What could not be read is tried again after a while.
  *
  * @param bytes
- *   what a value takes of the heap, roughly
+ *   roughly the bytes that a value takes of the heap
+ * @param most
+ *   bytes that all values may take; those that were not asked for longest are dropped first
  */
-final private[springbok] class FileCache[K, V](bytes: V => Long) extends Logging {
+final private[springbok] class FileCache[K <: AnyRef, V <: AnyRef](
+    bytes: V => Long,
+    most: Long = FileCache.defaultMost
+) extends Logging {
   import FileCache._
 
-  private val known = new RecentlyUsed[K, V](Runtime.getRuntime.maxMemory / heapParts)(bytes(_) + entryBytes)
+  private val known: Cache[K, V] = CacheBuilder
+    .newBuilder()
+    .maximumWeight(most)
+    .weigher((_: K, value: V) => math.min(Int.MaxValue, entryBytes + bytes(value)).toInt)
+    // Otherwise each of several segments has a limit of its own.
+    .concurrencyLevel(1)
+    .build[K, V]()
 
-  /** When something was last read in vain, as `System.nanoTime`. */
-  private val failed = new RecentlyUsed[K, Long](maxFailed)(_ => 1)
+  private val failed: Cache[K, K] = CacheBuilder
+    .newBuilder()
+    .maximumSize(maxFailed)
+    .expireAfterWrite(againNs, TimeUnit.NANOSECONDS)
+    .build[K, K]()
 
-  /** What is known without reading: None if nothing is, Some(None) if it has just been read in vain. */
-  def recall(key: K): Option[Option[V]] = known
-    .get(key)
-    .map(Some(_))
-    .orElse(Option.when(failed.get(key).exists(System.nanoTime() - _ < againNs))(None))
+  /** What is known without reading: None if nothing is, Some(None) if reading it has just failed. */
+  def recall(key: K): Option[Option[V]] =
+    Option(known.getIfPresent(key))
+      .map(Some(_))
+      .orElse(Option.when(failed.getIfPresent(key) != null)(None))
 
   /** The same, read if it is not known and `end`, as `System.nanoTime`, has not come. */
   def apply(key: K, end: Long)(read: => V): Option[Option[V]] =
-    recall(key).orElse(Option.when(System.nanoTime() - end < 0)(tried(key, read)))
+    recall(key).orElse(Option.when(System.nanoTime() - end < 0)(tryToRead(key, read)))
 
-  private def tried(key: K, read: => V): Option[V] =
+  private def tryToRead(key: K, read: => V): Option[V] =
     try {
       val value = read
-      known.put(key, value)
+      keep(key, value)
       Some(value)
     } catch {
       case e @ Interrupted() => throw e
       case NonFatal(e) =>
         logDebug(s"$key cannot be read and is left out of the statistics.", e)
-        failed.put(key, System.nanoTime())
+        failed.put(key, key)
         None
     }
+
+  /** A value that would push out most of the others is not kept. */
+  private[source] def keep(key: K, value: V): Unit =
+    if (entryBytes + bytes(value) <= most / 4) known.put(key, value)
 }
 
 private[springbok] object FileCache {
 
-  /** How long what was read in vain, or in part, is left at that. */
+  /** For how long a file or a table that could not be read completely is not read again. */
   val againNs: Long = 60L * 1000000000
 
-  private val heapParts = 50
+  private def defaultMost: Long = Runtime.getRuntime.maxMemory / 50
   private val maxFailed = 20000L
 
-  /** Of a key and its place, most of it the path. */
-  private val entryBytes = 1000L
+  /** Roughly the bytes of a key and its place in the map, most of them for the path. */
+  private[source] val entryBytes = 1000L
 }

@@ -52,7 +52,7 @@ private[springbok] object FooterSample {
   }
 
   /** Tables by their index, for as long as a query or a view holds it. */
-  private val tables = new ByIdentity[FileIndex, Sampled]
+  private val tables = ByIdentity[FileIndex, Sampled]()
 
   /**
    * The table, with no row groups if nothing could be read; None if its files are not of the format.
@@ -70,7 +70,7 @@ private[springbok] object FooterSample {
       else None
     files.filter(_.size > 0).map { files =>
       val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
-      tables.get(relation.location).flatMap(_.get(listing)).getOrElse {
+      Option(tables.getIfPresent(relation.location)).flatMap(_.get(listing)).getOrElse {
         val table = sample(files, relation, conf, read)
         val whole = table.filesRead == math.min(files.size, listing.limit)
         tables.put(

@@ -26,7 +26,7 @@ final private[springbok] case class PartitionColumn(
 private[springbok] object PartitionColumns {
 
   /** What the partitions of an index tell, as long as they are these ones. */
-  private val known = new ByIdentity[FileIndex, (PartitionSpec, Map[String, PartitionColumn])]
+  private val known = ByIdentity[FileIndex, (PartitionSpec, Map[String, PartitionColumn])]()
 
   /** By the names of the columns; without those of which the partitions tell nothing. */
   def of(relation: HadoopFsRelation): Map[String, PartitionColumn] =
@@ -40,7 +40,7 @@ private[springbok] object PartitionColumns {
 
   private def listed(index: PartitioningAwareFileIndex): Map[String, PartitionColumn] = {
     val spec = index.partitionSpec()
-    known.get(index).filter(_._1 eq spec).map(_._2).getOrElse {
+    Option(known.getIfPresent(index)).filter(_._1 eq spec).map(_._2).getOrElse {
       val found = spec.partitionColumns.zipWithIndex.flatMap { case (field, i) =>
         column(spec.partitions.map(_.values.get(i, field.dataType))).map(field.name -> _)
       }.toMap

@@ -26,7 +26,7 @@ private[springbok] object PartitionListing extends Logging {
   }
 
   /** Listings by the table's index, which the session keeps until the table is changed or refreshed. */
-  private val listed = new ByIdentity[FileIndex, Listed]
+  private val listed = ByIdentity[FileIndex, Listed]()
 
   /** For how long files that others add to a table may go unnoticed. */
   private val validNs = 600L * 1000000000
@@ -38,7 +38,7 @@ private[springbok] object PartitionListing extends Logging {
   def of(index: FileIndex): Option[PartitioningAwareFileIndex] = index match {
     case p: PartitioningAwareFileIndex => Some(p)
     case c: CatalogFileIndex =>
-      listed.get(c).flatMap(_.files).getOrElse {
+      Option(listed.getIfPresent(c)).flatMap(_.files).getOrElse {
         val (files, forNs) = list(c)
         listed.put(c, Listed(System.nanoTime() + forNs, files.map(new SoftReference(_))))
         files

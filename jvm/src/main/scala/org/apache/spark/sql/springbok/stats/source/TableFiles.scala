@@ -57,14 +57,14 @@ private[springbok] object TableFiles extends Logging {
     }
     .orElse(named(index))
 
-  private val seen = new ByIdentity[FileIndex, Option[TableFiles]]
+  private val seen = ByIdentity[FileIndex, Option[TableFiles]]()
 
   /** The files that an index of a table format, such as Delta's, names for this query. */
   private[springbok] def named(index: FileIndex): Option[TableFiles] = index match {
     // Whether these are listed is decided elsewhere.
     case _: CatalogFileIndex | _: PartitioningAwareFileIndex => None
     case _ =>
-      seen.get(index).getOrElse {
+      Option(seen.getIfPresent(index)).getOrElse {
         val found = names(index)
         seen.put(index, found)
         found

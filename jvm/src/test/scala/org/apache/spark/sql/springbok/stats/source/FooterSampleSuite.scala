@@ -142,17 +142,17 @@ class FooterSampleSuite extends SpringbokTest {
 
   // A long-lived driver of wide tables filled up.
   test("footers were kept by number: those of wide tables filled the heap") {
-    val kept = new RecentlyUsed[String, String](16)(_.length.toLong)
-    for (key <- Seq("a", "b", "c", "d")) kept.put(key, key * 4)
-    kept.get("a"): Unit
-    kept.put("e", "eeee")
-    assert(Seq("a", "c", "d", "e").forall(kept.get(_).isDefined) && kept.get("b").isEmpty)
+    val kept = new FileCache[String, String](_.length * 1000L - FileCache.entryBytes, most = 16000)
+    for (key <- Seq("a", "b", "c", "d")) kept.keep(key, key * 4)
+    kept.recall("a"): Unit
+    kept.keep("e", "eeee")
+    assert(Seq("a", "c", "d", "e").forall(kept.recall(_).isDefined) && kept.recall("b").isEmpty)
     // In place of what was there.
-    kept.put("a", "aa")
-    assert(kept.get("a").contains("aa") && kept.get("c").isDefined)
+    kept.keep("a", "aa")
+    assert(kept.recall("a").flatten.contains("aa") && kept.recall("c").isDefined)
     // What would push out most of the others.
-    kept.put("f", "f" * 5)
-    assert(kept.get("f").isEmpty && Seq("a", "c", "d", "e").forall(kept.get(_).isDefined))
+    kept.keep("f", "f" * 5)
+    assert(kept.recall("f").isEmpty && Seq("a", "c", "d", "e").forall(kept.recall(_).isDefined))
   }
 
   test("each row group had column names of its own") {
