@@ -34,54 +34,52 @@ final case class Cluster(
   /** Bytes; both heaps hold a broadcast. */
   def smallerHeap: Double = math.min(driverHeap, executorHeap).toDouble
 
-  /**
-   * Most bytes of a broadcast: the setting, or what its relation takes of the part of the smaller heap that one may take.
-   */
+  /** Most bytes of a broadcast: limited by the setting, and by the fraction of the smaller heap that its relation may take. */
   def broadcastLimit(bytes: Long, heapFraction: Double): Double = {
     import JoinCost.{hashTableOverhead, relationOverhead}
     math.min(bytes.toDouble, smallerHeap * heapFraction * relationOverhead / hashTableOverhead)
   }
 
   /**
-   * Bytes that the relation of a few rows counts as: Spark allocates a page for it, of 64 MB in any heap of 2 GB, and 20 of
-   * them are more than most that are large.
+   * Bytes that the relation of a few rows counts as. Spark allocates a page for it, which is 64 MB in any heap of 2 GB or
+   * more: 20 small relations take more than most large ones.
    */
   def leastRelation: Double =
     math.min(64.0 * (1 << 20), smallerHeap / 32) / JoinCost.hashTableOverhead
 
-  /** Most bytes that the tasks of a stage may send to the driver: the setting, or a small part of its heap. */
+  /** Most bytes that the tasks of a stage may send to the driver: limited by the setting, and by a small fraction of its heap. */
   def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 20)
 
-  /** Most bytes of filters that a task may fill, which no memory manager counts. */
+  /** Most bytes of filters that a task may fill. Spark's memory manager does not count them. */
   def summaryLimit: Long = executorHeap / 20 / math.max(1, coresPerExecutor)
 
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
 
-  /** Execution memory in bytes that one task can count on. */
+  /** Bytes of execution memory that one task can rely on. */
   def memoryPerTask(memoryFraction: Double): Double =
     executorHeap * memoryFraction / math.max(1, coresPerExecutor)
 }
 
 object Cluster {
 
-  /** Executors that have registered; asked for where nobody has to be waited for, if the cluster's manager can. */
+  /** Executors that have registered. */
   private def executors(sc: SparkContext): Int = sc.schedulerBackend match {
     case c: ExecutorAllocationClient => c.getExecutorIds().size
     case _ => math.max(0, sc.getExecutorMemoryStatus.size - 1)
   }
 
-  /** The running cluster; `spark.springbok.cluster.*` wins where it is set. */
+  /** The running cluster, unless `spark.springbok.cluster.*` is set. */
   def of(sc: SparkContext, conf: SQLConf): Cluster = {
     val spark = sc.conf
     val local = sc.isLocal
     val live = if (local) 1 else executors(sc)
-    // Before the first executor has registered, what was asked for stands in.
-    val asked = Seq(
+    // Counts until the executors have registered.
+    val requested = Seq(
       spark.get(EXECUTOR_INSTANCES).getOrElse(0),
       if (spark.get(DYN_ALLOCATION_ENABLED)) spark.get(DYN_ALLOCATION_MIN_EXECUTORS) else 0
     ).max
-    // Where nothing says how many cores an executor has, one of a standalone cluster takes its worker's.
+    // Unless told otherwise, an executor of a standalone cluster takes all cores of its worker.
     val cores =
       if (local) sc.defaultParallelism
       else if (spark.contains(EXECUTOR_CORES) || Seq("yarn", "k8s").exists(sc.master.startsWith))
@@ -95,7 +93,7 @@ object Cluster {
       if (n.gt(v, n.zero)) v else otherwise
     }
     Cluster(
-      executors = set(SpringbokConf.CLUSTER_EXECUTORS, math.max(1, math.max(live, asked))),
+      executors = set(SpringbokConf.CLUSTER_EXECUTORS, math.max(1, math.max(live, requested))),
       coresPerExecutor = set(SpringbokConf.CLUSTER_CORES, math.max(1, cores)),
       executorHeap =
         set(SpringbokConf.CLUSTER_EXECUTOR_MEMORY, if (local) heap else spark.get(EXECUTOR_MEMORY) << 20),

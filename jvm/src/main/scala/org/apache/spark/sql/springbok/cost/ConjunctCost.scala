@@ -3,12 +3,12 @@ package org.apache.spark.sql.springbok.cost
 import org.apache.spark.sql.springbok.stats.estimate.Selectivity
 
 /**
- * In which order conjuncts cost least: Impala's greedy order (`PlanNode.orderConjunctsByCost`). Pure: numbers in, an order
- * out.
+ * The order in which conjuncts cost least: Impala's greedy order (`PlanNode.orderConjunctsByCost`). A pure function of
+ * numbers.
  */
 object ConjunctCost {
 
-  /** An order is only changed for one that is expected to cost at most this part of it. */
+  /** An order is only changed to one that is expected to cost at most this fraction of it. */
   val margin = 0.9
 
   /**
@@ -17,16 +17,16 @@ object ConjunctCost {
    * @param cost
    *   ns to evaluate it for one row
    * @param selectivity
-   *   part of the rows that it keeps, None if unknown
+   *   fraction of the rows that pass it, None if unknown
    * @param mayRaise
-   *   whether it may fail on some row: then everything that stands before it, and may be its guard, must stay there
+   *   whether it may fail on some row: then everything before it, which may guard it, must stay before it
    */
   final case class Conjunct(cost: Double, selectivity: Option[Double], mayRaise: Boolean)
 
   /**
-   * The positions of `conjuncts` in the order of evaluation. Again and again the one is taken that minimizes
-   * `cost + (total - cost) × selectivity^(1/(k+1))`, where total is what those that are left cost together and k is how
-   * many have been taken; ties keep their order.
+   * The positions of `conjuncts` in the order of evaluation. The next is always the one that minimizes
+   * `cost + (total - cost) × selectivity^(1/(k+1))`, where total is the cost of all that remain and k the number of those
+   * taken before. Ties keep their order.
    */
   def order(conjuncts: Seq[Conjunct]): Seq[Int] = {
     val selectivities = selectivity(conjuncts)
@@ -45,12 +45,12 @@ object ConjunctCost {
     next(conjuncts.indices, 0)
   }
 
-  /** ns a row in this order: each conjunct is evaluated for the rows that those before it have kept. */
+  /** ns a row in this order: each conjunct is evaluated for the rows that passed those before it. */
   def total(conjuncts: Seq[Conjunct], order: Seq[Int]): Double = {
     val selectivities = selectivity(conjuncts)
     order
-      .foldLeft((0.0, 1.0)) { case ((sum, kept), i) =>
-        (sum + kept * conjuncts(i).cost, kept * selectivities(i))
+      .foldLeft((0.0, 1.0)) { case ((sum, passed), i) =>
+        (sum + passed * conjuncts(i).cost, passed * selectivities(i))
       }
       ._1
   }

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
 /**
- * ns that an expression takes for one row, once its columns are read. Orders of magnitude, measured on generated code over
- * TPC-H's lineitem and part; what decides is that a text search is worth dozens of comparisons, and user code hundreds.
+ * ns that an expression takes for one row once its columns are read: orders of magnitude, measured on generated code over
+ * TPC-H's lineitem and part. What matters is that a text search costs dozens of comparisons, and user code hundreds.
  */
 object ExpressionCost {
   val comparison = 1.0
@@ -14,18 +14,18 @@ object ExpressionCost {
   /** Looking a value up in the hash set of a long IN list. */
   val lookup = 15.0
 
-  /** Searching a text, a pattern of LIKE, a regular expression. */
+  /** Searching for a text, a pattern of LIKE, a regular expression. */
   val search = 20.0
   val pattern = 100.0
   val regex = 200.0
 
-  /** Making a text, or a number from a text. */
+  /** Making a text of a number, or a number of a text. */
   val text = 20.0
 
-  /** A function of which nothing is known. */
+  /** An unknown function. */
   val function = 30.0
 
-  /** A user's function: its arguments and result are converted to and from the user's types. */
+  /** A user-defined function, whose arguments and result are converted. */
   val userDefined = 200.0
 
   def apply(e: Expression): Double = own(e) + e.children.map(apply).sum

@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.stats.estimate.Estimate
  * @param rows
  *   expected rows of an operator
  * @param cores
- *   tasks that run at a time
+ *   tasks that run at the same time
  */
 final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cores: Int, conf: SQLConf) {
 
@@ -22,9 +22,9 @@ final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cor
   def apply(p: SparkPlan): Double = p match {
     case s: FileSourceScanExec => StageTasks.splits(s, cores, conf)
     case q: ShuffleQueryStageExec if q.isMaterialized =>
-      merged(q.getRuntimeStatistics.sizeInBytes.toDouble, q)
+      coalesced(q.getRuntimeStatistics.sizeInBytes.toDouble, q)
     case e @ (_: ShuffleQueryStageExec | _: ShuffleExchangeLike) =>
-      merged(rows(e).getOrElse(0.0) * EstimationUtils.getSizePerRow(e.output).toDouble, e)
+      coalesced(rows(e).getOrElse(0.0) * EstimationUtils.getSizePerRow(e.output).toDouble, e)
     case _: BroadcastExchangeLike => 1
     case f: RowFilter => apply(f.child)
     case u: UnionExec => u.children.map(apply).sum
@@ -32,8 +32,8 @@ final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cor
     case _ => p.children.map(apply).max
   }
 
-  /** The partitions that adaptive execution leaves of a shuffle: see `CoalesceShufflePartitions`. */
-  private def merged(bytes: Double, exchange: SparkPlan): Double = {
+  /** Partitions of a shuffle after adaptive execution has coalesced them, see `CoalesceShufflePartitions`. */
+  private def coalesced(bytes: Double, exchange: SparkPlan): Double = {
     val advised = conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES).toDouble
     val least = conf.getConf(SQLConf.COALESCE_PARTITIONS_MIN_PARTITION_SIZE).toDouble
     val size =
@@ -46,9 +46,9 @@ final private[springbok] class StageTasks(rows: SparkPlan => Option[Double], cor
 
 private[springbok] object StageTasks {
 
-  /** The parts that Spark splits a scan's files into: see `FilePartition.maxSplitBytes`. All partitions are counted. */
+  /** Splits of a scan's files, see `FilePartition.maxSplitBytes`. All partitions count, also those that are pruned later. */
   def splits(scan: FileSourceScanExec, cores: Int, conf: SQLConf): Double =
-    // A table of the catalog without statistics is as large as anything can be: of its tasks nobody knows.
+    // The size of a catalog table without statistics is a stand-in, and its number of tasks is unknown.
     Estimate.known(scan.relation.sizeInBytes).fold(cores.toDouble) { bytes =>
       val even = bytes / conf.filesMinPartitionNum.getOrElse(cores)
       val size =

@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression}
 import org.apache.spark.sql.types.IntegralType
 
 /**
- * A column, also one of whole numbers that is cast to wider ones: it has the same range and number of values. A timestamp
- * as a number counts seconds, and a fraction that is cut off meets others.
+ * A column, or an integral column that is cast to a wider integral type: range and number of values stay the same. They
+ * change if a timestamp becomes a number, which counts seconds, or if a fraction is cut off.
  */
 private[springbok] object WidenedColumn {
   def unapply(e: Expression): Option[Attribute] = e match {

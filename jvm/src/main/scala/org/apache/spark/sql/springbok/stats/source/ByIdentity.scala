@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.stats.source
 
 import com.google.common.cache.{Cache, CacheBuilder}
 
+/** Guava stands unshaded on the class path of every Spark from 3.5 on, for Hadoop and Hive. */
 private[springbok] object ByIdentity {
 
   /**

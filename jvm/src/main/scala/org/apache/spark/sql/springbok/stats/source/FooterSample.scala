@@ -17,19 +17,19 @@ import org.apache.spark.util.ThreadUtils
 /**
  * What the footers of a table's files say, whatever their format.
  *
- * A bounded sample of a table's files is opened, spread over the listing; the others are estimated from it by bytes.
- * Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
+ * A bounded sample of a table's files is opened, spread over the listing. The other files are extrapolated from it by their
+ * bytes. Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
  */
 private[springbok] object FooterSample {
 
-  /** Footers that are read at the same time: of a distant store each takes some round trips. */
+  /** Footers of a remote store that are read at the same time: each takes several round trips. */
   private val threads = 16
 
   /** A file's length in bytes, and what its footer says. */
   final private case class Footer(bytes: Long, groups: Seq[RowGroup])
   private val footers = new FileCache[TableFile, Footer](_.groups.map(heap).sum)
 
-  /** What a sample was taken of; a refreshed index is the same object with other files. */
+  /** What a sample was taken of. A refreshed index is the same object with other files. */
   final private case class Listing(files: Int, bytes: Long, changed: Long, limit: Int)
   private object Listing {
     def of(files: TableFiles, limit: Int): Listing =
@@ -37,8 +37,8 @@ private[springbok] object FooterSample {
   }
 
   /**
-   * A table as it was found. One that lacks footers is left at that for a while: all rules of a query, and each of its
-   * plannings, would spend the time again.
+   * A table as it was read. If footers are missing, it is not read again for a while: otherwise all rules of a query would
+   * spend the time again, in each of its plannings.
    */
   final private case class Sampled(
       listing: Listing,
@@ -51,11 +51,11 @@ private[springbok] object FooterSample {
       else None
   }
 
-  /** Tables by their index, for as long as a query or a view holds it. */
+  /** By the table's index, for as long as a query or a view holds it. */
   private val tables = ByIdentity[FileIndex, Sampled]()
 
   /**
-   * The table, with no row groups if nothing could be read; None if its files are not of the format.
+   * The table, without row groups if nothing could be read; None if its files are not of the format.
    *
    * @param read
    *   reads one file's footer
@@ -109,7 +109,7 @@ private[springbok] object FooterSample {
     TableFooters(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
 
-  /** Each in a thread of its own, as many at once, as the caller's user. */
+  /** In so many threads, as the caller's user. */
   private def inParallel[A, B](all: Seq[A], threads: Int)(f: A => B): Seq[B] = {
     val user = UserGroupInformation.getCurrentUser
     val pool = ThreadUtils.newDaemonFixedThreadPool(threads, "springbok-footers")
@@ -125,7 +125,7 @@ private[springbok] object FooterSample {
 
   private def remote(file: TableFile): Boolean = Option(file.path.toUri.getScheme).exists(_ != "file")
 
-  /** All row groups of all files have the same columns: their names are kept once. */
+  /** All row groups of all files have the same columns, so their names are kept once. */
   private def shared(g: RowGroup): RowGroup = {
     def names[V](of: Map[String, V]) = of.map { case (name, value) => name.intern() -> value }
     g.copy(
@@ -136,7 +136,7 @@ private[springbok] object FooterSample {
     )
   }
 
-  /** Bytes of the heap, roughly. */
+  /** Roughly the bytes of the heap. */
   private def heap(g: RowGroup): Long =
     (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size) * 64L + 200
 }

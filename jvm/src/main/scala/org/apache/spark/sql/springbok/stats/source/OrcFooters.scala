@@ -20,7 +20,7 @@ private[springbok] object OrcFooters {
   private def stripes(reader: Reader): Seq[RowGroup] = {
     val (rows, stats) = (reader.getStripes.asScala.map(_.getNumberOfRows), reader.getStripeStatistics.asScala)
     val schema = reader.getSchema
-    // A file may have been written without statistics of its stripes.
+    // A file may lack statistics of its stripes.
     if (rows.size == stats.size)
       rows.zip(stats).map { case (n, s) => rowGroup(schema, n, s.getColumnStatistics) }.toSeq
     else Seq(rowGroup(schema, reader.getNumberOfRows, reader.getStatistics))

@@ -45,8 +45,8 @@ private[springbok] object ParquetFooters {
     c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY
 
   /**
-   * Bytes of a chunk's values in memory: what they take without a dictionary where the writer has counted it, else what is
-   * stored; an element of an array, and where it is, takes a word.
+   * Bytes of a chunk's values in memory: their bytes without a dictionary if the writer has counted them, otherwise what is
+   * stored. Each element of an array takes one more word.
    */
   private def valueBytes(c: ColumnChunkMetaData): Long = {
     val words = if (c.getPath.size() > 1) c.getValueCount * 8 else 0L
@@ -67,7 +67,7 @@ private[springbok] object ParquetFooters {
     }
   }
 
-  /** What a stored number counts for in Catalyst's unit, None where it is no number there. */
+  /** What a stored number is multiplied with to get Catalyst's unit, None if it is not a number there. */
   private def unit(chunk: ColumnChunkMetaData): Option[Double] = {
     val t = chunk.getPrimitiveType
     (t.getPrimitiveTypeName, t.getLogicalTypeAnnotation) match {

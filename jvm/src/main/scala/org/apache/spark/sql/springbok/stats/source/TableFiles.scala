@@ -12,7 +12,7 @@ import org.apache.spark.sql.springbok.catalyst.Interrupted
  * A file of a table.
  *
  * @param bytes
- *   its length, None where the table's index names files only
+ *   its length, None if the table's index only names files
  */
 final private[springbok] case class TableFile(path: Path, bytes: Option[Long], changed: Long) {
   def status(hadoop: Configuration): FileStatus = bytes match {
@@ -22,14 +22,14 @@ final private[springbok] case class TableFile(path: Path, bytes: Option[Long], c
 }
 
 /**
- * The files of a table, made when they are asked for: there may be many.
+ * The files of a table. There may be many, so each is made when it is asked for.
  *
  * @param bytes
- *   of all of them
+ *   sum of their lengths
  * @param changed
- *   sum of their times of modification
+ *   sum of their modification times
  * @param listed
- *   whether they were found by listing folders: the names of files in a log may lead to columns of other names
+ *   whether they were found by listing folders. In files that a table format's log names, columns may have other names.
  */
 final private[springbok] class TableFiles(
     val size: Int,
@@ -61,7 +61,7 @@ private[springbok] object TableFiles extends Logging {
 
   /** The files that an index of a table format, such as Delta's, names for this query. */
   private[springbok] def named(index: FileIndex): Option[TableFiles] = index match {
-    // Whether these are listed is decided elsewhere.
+    // These are listed, see PartitionListing.
     case _: CatalogFileIndex | _: PartitioningAwareFileIndex => None
     case _ =>
       Option(seen.getIfPresent(index)).getOrElse {
