@@ -21,5 +21,5 @@ trait ColumnValues {
       column: Attribute,
       rows: Double,
       nulls: Option[Double]
-  ): Option[Selectivity.Part]
+  ): Option[Selectivity]
 }

@@ -32,7 +32,7 @@ final case class FewValues(values: IndexedSeq[Any], whole: Boolean, even: Boolea
       column: Attribute,
       rows: Double,
       nulls: Option[Double]
-  ): Option[Selectivity.Part] =
+  ): Option[Selectivity] =
     Option
       .when(harmless(predicate) && column.dataType.isInstanceOf[StringType]) {
         // It cannot raise. Should it fail all the same, nothing is known.
@@ -50,14 +50,14 @@ final case class FewValues(values: IndexedSeq[Any], whole: Boolean, even: Boolea
       }
       .flatten
 
-  private def part(matching: Double, rows: Double, nulls: Double, ofNull: Boolean): Selectivity.Part = {
+  private def part(matching: Double, rows: Double, nulls: Double, ofNull: Boolean): Selectivity = {
     val there = 1 - nulls
     val expected = there * math.max(0.5, matching) / values.size
     val others = if (whole) (values.size - matching) / math.max(1.0, rows) else 0.0
     val most = if (even) expected * skew else 1.0
     val bound = math.max(expected, math.min(most, there - others))
     val more = if (ofNull) nulls else 0.0
-    Selectivity.Part(math.min(1.0, expected + more), math.min(1.0, bound + more))
+    Selectivity(math.min(1.0, expected + more), math.min(1.0, bound + more))
   }
 }
 

@@ -18,10 +18,10 @@ final case class ManyValues(distinct: Double, mostOfOne: Double) extends ColumnV
       column: Attribute,
       rows: Double,
       nulls: Option[Double]
-  ): Option[Selectivity.Part] = {
+  ): Option[Selectivity] = {
     def part(fraction: Double) = math.min(1.0, fraction) * (1 - nulls.getOrElse(0.0))
     // A longer list may hold all values that there are.
-    listed(predicate).filter(_ < distinct).map(n => Selectivity.Part(part(n / distinct), part(n * mostOfOne)))
+    listed(predicate).filter(_ < distinct).map(n => Selectivity(part(n / distinct), part(n * mostOfOne)))
   }
 
   /** Number of values of which a row must have one. Spark adds that it must not be null. */

@@ -4,26 +4,25 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types._
 
 /**
- * Selectivity of conjuncts: from column ranges, numbers of distinct values or the values themselves, otherwise Impala's
- * guess.
+ * Selectivity of a predicate.
+ *
+ * @param expected
+ *   fraction of the rows for which it is expected to hold
+ * @param bound
+ *   not exceeded as far as is known
+ * @param most
+ *   not exceeded however the values are spread over their range
  */
+final case class Selectivity(expected: Double, bound: Double, most: Double = 1.0)
+
+/** From column ranges, numbers of distinct values or the values themselves, otherwise Impala's guess. */
 object Selectivity extends PredicateHelper {
 
   /** Impala's selectivity of an unknown conjunct (`Expr.DEFAULT_SELECTIVITY`). */
   val default = 0.1
 
-  /**
-   * Selectivity of a predicate.
-   *
-   * @param bound
-   *   not exceeded as far as is known
-   * @param most
-   *   not exceeded however the values are spread over their range
-   */
-  final case class Part(expected: Double, bound: Double, most: Double = 1.0)
-
   /** Selectivity of a conjunction. Unknown conjuncts do not reduce its bound. */
-  def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Part = {
+  def of(conjuncts: Seq[Expression], columns: AttributeMap[ColumnStats]): Selectivity = {
     val all = parts(conjuncts, columns)
     val known = combined(all.flatten)
     // All unknown conjuncts together count as one.
@@ -34,20 +33,20 @@ object Selectivity extends PredicateHelper {
   def known(predicate: Expression, columns: AttributeMap[ColumnStats]): Option[Double] =
     together(predicate, columns).map(_.expected)
 
-  private def together(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
+  private def together(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] = {
     val all = parts(splitConjunctivePredicates(e), columns)
     Option.when(!all.contains(None))(combined(all.flatten))
   }
 
-  private def combined(parts: Seq[Part]): Part =
-    Part(
+  private def combined(parts: Seq[Selectivity]): Selectivity =
+    Selectivity(
       combine(parts.map(_.expected)),
       combine(parts.map(_.bound)),
       parts.map(_.most).minOption.getOrElse(1.0)
     )
 
   /** One part for each column's comparisons, for each column's values, and for each other conjunct; None where unknown. */
-  private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Part]] = {
+  private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Selectivity]] = {
     val (ranges, rest) =
       all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.range.isDefined)))
     val compared = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq.map { rs =>
@@ -70,8 +69,8 @@ object Selectivity extends PredicateHelper {
   }
 
   /** What the files that were read say, or what follows if values are spread evenly. */
-  private def likely(s: Double): Part = Part(s, s)
-  private def exactly(s: Double): Part = Part(s, s, s)
+  private def likely(s: Double): Selectivity = Selectivity(s, s)
+  private def exactly(s: Double): Selectivity = Selectivity(s, s, s)
 
   /** Longest list whose values are looked up in the row groups one by one. */
   private val fewValues = 20
@@ -94,7 +93,7 @@ object Selectivity extends PredicateHelper {
     case _ => None
   }
 
-  private def interval(parts: Seq[Comparison], column: ColumnStats): Part = {
+  private def interval(parts: Seq[Comparison], column: ColumnStats): Selectivity = {
     val ValueRange(min, max) = column.range.get
     val low = (parts.flatMap(_.low) :+ min).max
     val high = (parts.flatMap(_.high) :+ max).min
@@ -107,17 +106,17 @@ object Selectivity extends PredicateHelper {
       parts.flatMap(_.low).maxOption.getOrElse(Double.NegativeInfinity),
       parts.flatMap(_.high).minOption.getOrElse(Double.PositiveInfinity)
     )
-    Part(s, s, within)
+    Selectivity(s, s, within)
   }
 
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
 
-  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] =
+  private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] =
     byNumbers(e, columns).orElse(byValues(e, columns)).orElse(nested(e, columns))
 
   /** By ranges and numbers of values. */
-  private def byNumbers(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = {
-    def equal(a: Attribute, values: Seq[Any]): Option[Part] = for {
+  private def byNumbers(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] = {
+    def equal(a: Attribute, values: Seq[Any]): Option[Selectivity] = for {
       c <- columns.get(a).filter(_.tight)
       one <- c.ndv.map(n => 1.0 / math.max(1.0, n))
     } yield {
@@ -129,7 +128,7 @@ object Selectivity extends PredicateHelper {
         else if (numbers.isEmpty || numbers.size < values.size) 1.0
         else if (numbers.size > fewValues) c.stored.fractionWithin(numbers.min, numbers.max)
         else numbers.map(n => c.stored.fractionWithin(n, n)).sum
-      Part(s, s, math.min(1.0, most))
+      Selectivity(s, s, math.min(1.0, most))
     }
     e match {
       case IsNotNull(a: Attribute) => Some(likely(columns.get(a).flatMap(_.nullFraction).fold(1.0)(1.0 - _)))
@@ -152,17 +151,17 @@ object Selectivity extends PredicateHelper {
   }
 
   /** By the values of its only column. */
-  private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = for {
+  private def byValues(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] = for {
     a <- textOf(e)
     c <- columns.get(a)
     known <- c.stored.distinctValues
     part <- known.selectivity(e, a, c.table.rows, c.nullFraction)
   } yield part
 
-  private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Part] = e match {
+  private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] = e match {
     case Or(l, r) =>
       for (x <- single(l, columns); y <- single(r, columns))
-        yield Part(
+        yield Selectivity(
           x.expected + y.expected - x.expected * y.expected,
           math.min(1.0, x.bound + y.bound),
           math.min(1.0, x.most + y.most)
@@ -171,7 +170,7 @@ object Selectivity extends PredicateHelper {
     case Not(c) =>
       // The least selectivity of the negated predicate is unknown, unless its bound is what is expected.
       single(c, columns).map(p =>
-        Part(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
+        Selectivity(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
       )
     case _ => None
   }

@@ -1,0 +1,25 @@
+package org.apache.spark.sql.springbok.stats.source
+
+import org.apache.spark.sql.springbok.stats.estimate.ValueRange
+
+/**
+ * A row group of a Parquet file, or a stripe of an ORC file. The maps are by the names of columns.
+ *
+ * @param sizes
+ *   bytes of a column's values
+ * @param nulls
+ *   number of nulls
+ * @param precisions
+ *   number of digits of Parquet's decimals
+ */
+final case class RowGroup(
+    rows: Long,
+    ranges: Map[String, ValueRange],
+    sizes: Map[String, Long],
+    nulls: Map[String, Long] = Map.empty,
+    precisions: Map[String, Int] = Map.empty
+) {
+
+  /** Whether the column has no value at all here, and so no range. */
+  def allNull(column: String): Boolean = nulls.get(column).contains(rows)
+}

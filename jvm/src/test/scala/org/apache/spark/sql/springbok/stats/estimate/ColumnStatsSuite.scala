@@ -1,0 +1,67 @@
+package org.apache.spark.sql.springbok.stats.estimate
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, AttributeReference}
+import org.apache.spark.sql.types.{DataType, DoubleType, LongType}
+import org.scalatest.funsuite.AnyFunSuite
+
+/** What follows from what a source reports of columns. */
+class ColumnStatsSuite extends AnyFunSuite {
+  private def column(
+      rows: Double,
+      range: Option[ValueRange] = None,
+      counted: Option[Double] = None,
+      nulls: Option[Double] = Some(0.0),
+      exact: Boolean = true,
+      t: DataType = LongType
+  ): ColumnStats =
+    ColumnFacts(range, counted, nulls, valueBytes = None)
+      .stats(t, ColumnStats.Table(rows, id = None), exact, StoredValues.unknown)
+
+  test("distinct values: counted, by the range of integers, by the rows, unknown") {
+    assert(column(1000, counted = Some(7)).distinct.contains(Distinct.Counted(7)))
+    assert(column(1000, Some(ValueRange(1, 50))).distinct.contains(Distinct.Estimated(50)))
+    val wide = column(1000, Some(ValueRange(1, 5000)))
+    assert(wide.distinct.contains(Distinct.UpperBound(1000)) && !wide.tight && wide.remaining == 1000)
+    val fraction = column(1000, Some(ValueRange(0, 1)), t = DoubleType)
+    assert(fraction.distinct.isEmpty && fraction.remaining == 1000)
+  }
+
+  test("uniqueness: proven by a range with one number for each row, believed of about as many") {
+    val all = Some(ValueRange(1, 1000))
+    assert(column(1000, all).uniqueness == Uniqueness.Proven)
+    assert(column(1000, all, exact = false).uniqueness == Uniqueness.Believed)
+    assert(column(1000, all, nulls = None).uniqueness == Uniqueness.Believed)
+    assert(column(1000, counted = Some(970)).uniqueness == Uniqueness.Believed)
+    assert(column(1000, Some(ValueRange(1, 900))).uniqueness == Uniqueness.Unknown)
+    assert(Uniqueness.Proven.min(Uniqueness.Believed) == Uniqueness.Believed)
+    assert(Uniqueness.Unknown.max(Uniqueness.Believed) == Uniqueness.Believed)
+  }
+
+  test("a union's columns have the values of one domain, unless their range has room for more") {
+    val same = Seq.fill(2)(column(1000, Some(ValueRange(1, 50))))
+    assert(ColumnStats.united(same).distinct.contains(Distinct.Estimated(50)))
+    val apart =
+      Seq(column(1000, Some(ValueRange(1, 50))), column(3000, Some(ValueRange(51, 70)), nulls = Some(0.5)))
+    val united = ColumnStats.united(apart)
+    assert(united.ndv.contains(70.0) && united.table == ColumnStats.Table(4000, None))
+    assert(united.nullFraction.contains(0.375) && united.uniqueness == Uniqueness.Unknown)
+  }
+
+  test("the domain of a key and of what refers to it") {
+    def side(rows: Double, c: ColumnStats): (Attribute, Estimate) = {
+      val a = AttributeReference("k", LongType)()
+      a -> Estimate(Some(Rows(rows, rows, Source.Footer)), 16, AttributeMap(Seq(a -> c)))
+    }
+    def domain(l: (Attribute, Estimate), r: (Attribute, Estimate)): Double =
+      KeyDomain.of(Seq(l._1), Seq(r._1), l._2, r._2)
+    val dimension = side(100, column(1000, Some(ValueRange(1, 1000))))
+    val facts = side(50000, column(50000, Some(ValueRange(1, 400))))
+    assert(domain(facts, dimension) == 400 && domain(dimension, facts) == 400)
+    assert(domain(facts, facts) == 400)
+    // Counted by their tables' rows alone.
+    val loose = (rows: Double) => side(rows, column(rows, Some(ValueRange(1, 1e9))))
+    assert(domain(loose(300), loose(5000)) == 300)
+    val unknown = side(20, column(20)).copy(_2 = Estimate.unknown(Nil))
+    assert(domain(unknown, facts) == 400 && domain(unknown, unknown) == 1)
+  }
+}
