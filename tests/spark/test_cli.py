@@ -35,3 +35,25 @@ def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> 
     with temporarily(spark, {"spark.sql.adaptive.enabled": "false"}):
         found = [c for c in doctor.of_session(spark) if c.state == "warning"]
     assert len(found) == 1 and "ranges of broadcasts" in found[0].what and found[0].advice
+
+
+def test_the_demo_says_what_it_does_and_nothing_else(tmp_path: Path) -> None:
+    options = (
+        "--scale",
+        "0.01",
+        "--queries",
+        "q3,q6",
+        "--data",
+        str(tmp_path),
+        "--master",
+        "local[2]",
+        "--memory",
+        "1g",
+    )
+    done = command("demo", *options, "--json", str(tmp_path / "figures.json"))
+    assert done.returncode == 0 and done.stderr == "", done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("equal")] == ["q3", "q6", "all"]
+    assert len(lines) <= 40 and all(len(line) <= 120 for line in lines if str(tmp_path) not in line)
+    assert lines[-4] == "What next" and (tmp_path / "report.html").exists()
+    assert {r["query"] for r in json.loads((tmp_path / "figures.json").read_text())["rows"]} == {"q3", "q6"}

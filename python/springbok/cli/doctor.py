@@ -130,6 +130,7 @@ def _pyspark() -> Check:
 
 
 def _java() -> Check:
+    # tools/sbt.py has a check of its own: it runs before this package is installed, and wants a whole JDK.
     home = os.environ.get("JAVA_HOME")
     exe = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not exe or not Path(exe).exists():

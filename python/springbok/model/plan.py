@@ -22,10 +22,10 @@ class Table:
     columns whose distinct values are unknown. What ends in `_read` was observed.
     """
 
-    name: str | None
     format: str
     bytes: float
     rows_source: str
+    name: str | None = None
     rows: float | None = None
     missing_statistics: tuple[str, ...] = ()
     slots: tuple[Slot, ...] = ()
