@@ -10,8 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.springbok.catalyst.PlanInputs
-import org.apache.spark.sql.springbok.catalyst.RowFilter
+import org.apache.spark.sql.springbok.catalyst.{PlanInputs, RowFilter}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
 

@@ -35,6 +35,7 @@ object JoinSide {
 /** A value for each side of a join. */
 final case class Sides[+T](left: T, right: T) {
   def apply(side: JoinSide): T = if (side == JoinSide.Left) left else right
+  def apply(build: BuildSide): T = apply(JoinSide.of(build))
   def map[U](f: T => U): Sides[U] = Sides(f(left), f(right))
   def zip[U](that: Sides[U]): Sides[(T, U)] = Sides((left, that.left), (right, that.right))
   def swapped: Sides[T] = Sides(right, left)
@@ -44,6 +45,10 @@ final case class Sides[+T](left: T, right: T) {
 }
 
 object Sides {
+
+  /** A value for each side, computed. */
+  def each[T](f: JoinSide => T): Sides[T] = Sides(f(JoinSide.Left), f(JoinSide.Right))
+
   def children(j: BaseJoinExec): Sides[SparkPlan] = Sides(j.left, j.right)
 
   def keys(j: BaseJoinExec): Sides[Seq[Expression]] = Sides(j.leftKeys, j.rightKeys)

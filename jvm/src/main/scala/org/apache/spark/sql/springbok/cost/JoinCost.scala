@@ -18,101 +18,6 @@ object JoinCost {
   /** Bytes that Impala adds to a row for each tuple when it is serialized. */
   val tupleOverhead = 4
 
-  /**
-   * One input of a join.
-   *
-   * @param rows
-   *   expected rows, None if unknown
-   * @param rowBytes
-   *   bytes of a row in memory
-   * @param boundBytes
-   *   bytes in memory that are not exceeded, None if unknown
-   * @param partitioned
-   *   whether it is already partitioned on the join keys, so that it need not be sent
-   * @param largestPartition
-   *   bytes in memory of its largest partition, where it has been shuffled already
-   * @param partitions
-   *   number of partitions that it is partitioned into, where that is not the shuffle's number
-   * @param sorted
-   *   whether each of its partitions is already sorted by the join keys
-   * @param boundRows
-   *   rows that are not exceeded, None if unknown
-   * @param mostBytes
-   *   bytes in memory that are not exceeded however values are spread, None if unknown
-   * @param slow
-   *   whether a broadcast of it may take longer than Spark waits for one
-   * @param sent
-   *   whether it is partitioned because this very join's exchange has run
-   * @param sharedBy
-   *   joins of the query that one broadcast of it would serve, this one included
-   * @param filtered
-   *   what a runtime filter from the other side leaves of it, if it has not been read yet
-   * @param keyBytes
-   *   bytes that a hash table keeps of a row's keys beside the row: 0 where they are packed into one long
-   * @param sparks
-   *   whether Spark itself takes it for small enough to broadcast
-   */
-  final case class Side(
-      rows: Option[Double],
-      rowBytes: Double,
-      boundBytes: Option[Double],
-      partitioned: Boolean = false,
-      largestPartition: Option[Double] = None,
-      partitions: Option[Int] = None,
-      sorted: Boolean = false,
-      boundRows: Option[Double] = None,
-      mostBytes: Option[Double] = None,
-      slow: Boolean = false,
-      sent: Boolean = false,
-      sharedBy: Int = 1,
-      filtered: Filtered = Filtered(),
-      keyBytes: Double = 0,
-      sparks: Boolean = false
-  ) {
-
-    /** Serialized bytes: rows × (row + tuple overhead). */
-    def bytes: Double = rows.fold(Unknown)(_ * (rowBytes + tupleOverhead))
-
-    /** Bytes of a hash table of it, relative to those of its rows. */
-    def tableShare: Double = 1 + keyBytes / math.max(1.0, rowBytes)
-
-    /** Bytes of a hash table of it, pointers and all. */
-    def table: Double = bytes * tableShare * hashTableOverhead
-
-    /**
-     * Bytes that a broadcast of it is counted with: the geometric mean of what is expected and what is possible. The driver
-     * holds the whole of a side that was expected to be a tenth, where a shuffle would have found out.
-     */
-    def risked: Double =
-      rows.fold(Unknown)(r =>
-        JoinCost.risked(r, boundRows.getOrElse(r)) * (rowBytes + tupleOverhead) * tableShare
-      )
-
-    /** Bytes of a hash table that are not exceeded unless the statistics are wrong, and however values are spread. */
-    def boundTable: Option[Double] = boundBytes.map(_ * tableShare)
-    def mostTable: Option[Double] = mostBytes.map(_ * tableShare)
-
-    /** What a broadcast of it makes and sends for nothing: it is read before the other side could filter it. */
-    def unfiltered: Double = math.max(0.0, bytes + filtered.made) * (1 - filtered.kept)
-
-    /** What of it is sent where the other side has been: it waits for that side's filter. */
-    def after(other: Side): Side =
-      if (!other.sent || sent) this else copy(rows = rows.map(_ * math.max(leastKept, filtered.kept)))
-  }
-
-  /**
-   * The effect of a runtime filter.
-   *
-   * @param kept
-   *   part of the rows that stays
-   * @param made
-   *   what it takes to make the rows of groups, as bytes that could be sent instead
-   */
-  final case class Filtered(kept: Double = 1, made: Double = 0)
-
-  /** What a filter is counted on to leave at least: the estimate may be off. */
-  val leastKept = 0.1
-
   /** Geometric mean of the rows that are expected and that are possible. */
   def risked(rows: Double, bound: Double): Double = math.sqrt(rows * math.max(rows, bound))
 
@@ -120,7 +25,7 @@ object JoinCost {
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
-   * executor the table is there already. All of them are of [[Side.risked]] bytes. What a filter from the other side would
+   * executor the table is there already. All of them are of [[SideSize.risked]] bytes. What a filter from the other side would
    * have spared is made and sent in full.
    */
   def broadcast(build: Side, cluster: Cluster): Terms =
@@ -128,9 +33,9 @@ object JoinCost {
     else {
       val parallel = math.max(1.0, math.sqrt(cluster.coresPerExecutor.toDouble))
       Seq(
-        "network" -> build.risked * cluster.remote,
-        "hash tables" -> build.risked * cluster.remote * parallel,
-        "driver" -> build.risked * cluster.cores * driverShare,
+        "network" -> build.size.risked * cluster.remote,
+        "hash tables" -> build.size.risked * cluster.remote * parallel,
+        "driver" -> build.size.risked * cluster.cores * driverShare,
         "no filter" -> build.unfiltered
       )
     }
@@ -142,13 +47,13 @@ object JoinCost {
   /** Bytes that a partitioned join sends: both sides, unless already partitioned on the keys. */
   def network(left: Side, right: Side): Double =
     if (left.bytes < 0 || right.bytes < 0) Unknown
-    else (if (left.partitioned) 0 else left.bytes) + (if (right.partitioned) 0 else right.bytes)
+    else (if (left.layout.partitioned) 0 else left.bytes) + (if (right.layout.partitioned) 0 else right.bytes)
 
   /** Cost of a partitioned hash join: both sides over the network and the build side's table. */
   def partitioned(probe: Side, build: Side): Terms =
     Seq(
       "network" -> network(probe, build),
-      "hash tables" -> (if (build.bytes < 0) Unknown else build.bytes * build.tableShare)
+      "hash tables" -> (if (build.bytes < 0) Unknown else build.bytes * build.size.tableShare)
     )
 
   /**
@@ -158,7 +63,7 @@ object JoinCost {
   def sortMerge(left: Side, right: Side): Terms =
     Seq(
       "network" -> network(left, right),
-      "sorting" -> Seq(left, right).filterNot(_.sorted).map(_.bytes).sum * sortShare
+      "sorting" -> Seq(left, right).filterNot(_.layout.sorted).map(_.bytes).sum * sortShare
     )
 
   /** Cost of sorting a byte relative to that of sending it. */
@@ -188,7 +93,7 @@ object JoinCost {
    * takes `cores / partitions` times as long.
    */
   def idleCores(left: Side, right: Side, cluster: Cluster): Double = {
-    val partitions = Seq(left, right).filter(_.partitioned).flatMap(_.partitions).maxOption
+    val partitions = Seq(left, right).filter(_.layout.partitioned).flatMap(_.layout.partitions).maxOption
     val factor = partitions.fold(0.0)(p => cluster.cores.toDouble / math.max(1, p) - 1)
     if (factor <= 0 || left.bytes < 0 || right.bytes < 0) 0 else (left.bytes + right.bytes) * factor
   }
@@ -252,7 +157,7 @@ object JoinCost {
    *   size up to which adaptive execution puts small partitions together, in compressed bytes
    */
   def hashTableBytes(build: Side, probe: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
-    build.boundBytes.map(hashTableBytes(_, build, probe, partitions, advisoryBytes))
+    build.size.boundBytes.map(hashTableBytes(_, build, probe, partitions, advisoryBytes))
 
   /** The same of a build side of so many bytes. */
   def hashTableBytes(
@@ -263,17 +168,19 @@ object JoinCost {
       advisoryBytes: Long
   ): Double = {
     // Rows that lie in few partitions already stay there, and the other side is sent to them.
-    val fixed = Seq(build, probe).filter(_.partitioned).flatMap(_.partitions).maxOption
+    val fixed = Seq(build, probe).filter(_.layout.partitioned).flatMap(_.layout.partitions).maxOption
     val even = bytes / math.max(1, fixed.getOrElse(partitions))
     // Nobody counts the partitions of what is not shuffled, and nothing is planned anew when one is larger.
     val largest =
-      build.largestPartition.getOrElse(if (build.partitioned) math.min(bytes, even * skew) else even)
+      build.layout.largestPartition.getOrElse(
+        if (build.layout.partitioned) math.min(bytes, even * skew) else even
+      )
     // Put together, a partition holds rows of both sides.
-    val share = probe.boundBytes.fold(1.0)(p => bytes / math.max(1.0, bytes + p))
+    val share = probe.size.boundBytes.fold(1.0)(p => bytes / math.max(1.0, bytes + p))
     math.max(
       largest,
       math.min(bytes, advisoryBytes * compression * share)
-    ) * build.tableShare * hashTableOverhead
+    ) * build.size.tableShare * hashTableOverhead
   }
 
   /** The largest of a table's buckets, relative to their mean. */

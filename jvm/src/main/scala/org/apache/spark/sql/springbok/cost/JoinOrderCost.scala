@@ -58,7 +58,7 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     val (probe, build) = if (bytes(a) >= bytes(b)) (a, b) else (b, a)
     val (p, n) = (rows(probe, kept), rows(build, kept))
     val out = rows(a | b, kept) * outputNs
-    def side(set: Long, rows: Double) = JoinCost.Side(Some(rows), graph.rowBytes(set), None)
+    def side(set: Long, rows: Double) = Side(SideSize(Some(rows), graph.rowBytes(set), None))
     def broadcast =
       JoinCost.sum(JoinCost.broadcast(side(build, n), cluster)) * nsPerByte + probing(p)
     def probing(rows: Double) = rows * FilterCost.lookup(n, whole = true, dense = false)

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.cost
 
-import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
+import org.apache.spark.sql.catalyst.optimizer.BuildSide
 import org.apache.spark.sql.springbok.reason.Reason
 
 /** What executes a join. */
@@ -31,37 +31,4 @@ object Strategy {
 
   def label(name: String, build: Option[BuildSide]): String =
     name + build.fold("")(b => s", build ${Reason.side(b)}")
-
-  def other(side: BuildSide): BuildSide = if (side == BuildLeft) BuildRight else BuildLeft
-}
-
-/** How the rows of a join's sides meet, in Doris's names and order of preference. */
-sealed abstract class Distribution(val name: String)
-object Distribution {
-
-  /** Neither side is sent. */
-  case object Colocate extends Distribution("colocate")
-
-  /** One side is sent to where the other's rows are. */
-  case object BucketShuffle extends Distribution("bucket shuffle")
-  case object Broadcast extends Distribution("broadcast")
-  case object Partitioned extends Distribution("partitioned")
-
-  /** Of a join of this strategy; None where Spark decides. */
-  def of(s: Strategy, left: JoinCost.Side, right: JoinCost.Side): Option[Distribution] = s match {
-    case _: Strategy.Broadcast | _: Strategy.NestedLoop => Some(Broadcast)
-    case Strategy.Cartesian => Some(Partitioned)
-    case Strategy.Spark => None
-    case _ =>
-      Some(Seq(left, right).count(s => s.partitioned && !s.sent) match {
-        case 2 => Colocate
-        case 1 => BucketShuffle
-        case _ => Partitioned
-      })
-  }
-}
-
-/** One way to execute a join, with its cost in bytes or why it is ruled out. */
-final case class Alternative(strategy: Strategy, terms: JoinCost.Terms, ruledOut: Option[Reason]) {
-  val cost: Double = JoinCost.sum(terms)
 }

@@ -45,7 +45,7 @@ object KeyType {
 
   /** Java code that hashes the value of this variable. */
   def hashCode(value: String, t: DataType): String = {
-    val self = "org.apache.spark.sql.springbok.filter.KeyType"
+    val self = KeyType.getClass.getName.stripSuffix("$")
     t match {
       case _: StringType => s"$self.hashString($value)"
       case d: DecimalType if fitsLong(d) => s"$self.hashLong($value.toUnscaledLong())"

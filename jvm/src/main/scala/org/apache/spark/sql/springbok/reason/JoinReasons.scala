@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
 import org.apache.spark.sql.springbok.conf.SpringbokConf._
-import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost}
+import org.apache.spark.sql.springbok.cost.{Alternative, Side}
 
 /** Why a join is executed as it is. */
 private[springbok] trait JoinReasons { this: ReasonRegistry =>
@@ -41,7 +41,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "Collect statistics (`ANALYZE TABLE ... COMPUTE STATISTICS`) or store the table as Parquet; until then the default mode decides.",
     by(JOIN_DEFAULT_MODE)
   )
-  def statsUnknown(left: JoinCost.Side, right: JoinCost.Side): Reason =
+  def statsUnknown(left: Side, right: Side): Reason =
     unknownRows(Seq("left" -> left, "right" -> right).filter(_._2.rows.isEmpty).map(_._1))
 
   val hint: String => Reason = strategy.of1(
@@ -121,15 +121,6 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
 
   val notSortable: Reason =
     alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
-
-  /** Whether it says that a strategy cannot compute the join, rather than that it should not. */
-  def impossible(r: Reason): Boolean = Set(
-    "KEYS_NOT_SORTABLE",
-    "JOIN_TYPE_UNSUPPORTED",
-    "NOT_EQUI_JOIN",
-    "NOT_AN_INNER_JOIN",
-    "COMPARES_EVERY_PAIR"
-  )(r.code)
 
   val sizeUnknown: Reason = alternative.fixed(
     "SIZE_UNKNOWN",

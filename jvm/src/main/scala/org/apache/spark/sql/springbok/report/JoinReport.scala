@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Strategy}
+import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
@@ -98,7 +98,7 @@ final private[springbok] class JoinReport(
   }
 
   private def side(
-      in: Option[JoinCost.Side],
+      in: Option[Side],
       source: Option[String],
       node: Option[PlanNode],
       i: Int
@@ -109,8 +109,8 @@ final private[springbok] class JoinReport(
     ("rows" -> ReportJson.finite(in.flatMap(_.rows).orElse(estimated))) ~
       ("rows_source" -> source.getOrElse(if (estimated.isDefined) "estimated" else "unknown")) ~
       ("row_bytes" -> in.map(_.rowBytes)) ~
-      ("bound_bytes" -> ReportJson.finite(in.flatMap(_.boundBytes))) ~
-      ("partitioned" -> in.exists(_.partitioned)) ~
+      ("bound_bytes" -> ReportJson.finite(in.flatMap(_.size.boundBytes))) ~
+      ("partitioned" -> in.exists(_.layout.partitioned)) ~
       ("exchanged" -> input.map(exchanged)) ~
       ("estimated_rows" -> ReportJson.finite(estimated)) ~
       ("estimated_bytes" -> input.flatMap(numbers.estimatedBytes)) ~
@@ -133,7 +133,7 @@ final private[springbok] class JoinReport(
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
       val of = (s: BuildSide) => if (s == BuildLeft) (in.left, in.right) else (in.right, in.left)
       join(n) match {
-        case b: BroadcastHashJoinExec => of(b.buildSide)._1.boundTable.map(_ * JoinCost.relationOverhead)
+        case b: BroadcastHashJoinExec => of(b.buildSide)._1.size.boundTable.map(_ * JoinCost.relationOverhead)
         case s: ShuffledHashJoinExec =>
           val (build, probe) = of(s.buildSide)
           hashTables(build, probe, in)
@@ -142,7 +142,7 @@ final private[springbok] class JoinReport(
     }
 
   /** The tables of the partitions that one executor's cores work on at a time. */
-  private def hashTables(build: JoinCost.Side, probe: JoinCost.Side, in: JoinInput): Option[Double] =
+  private def hashTables(build: Side, probe: Side, in: JoinInput): Option[Double] =
     JoinCost
       .hashTableBytes(build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes)
       .map(_ * in.cluster.coresPerExecutor)
@@ -199,7 +199,7 @@ private[springbok] object JoinReport {
     ("strategy" -> name(a.strategy)) ~
       ("cost_bytes" -> Option(a.cost).filter(_ >= 0)) ~
       ("terms" -> JObject(a.terms.collect { case (n, b) if b > 0 => JField(n, JDouble(b)) }.toList)) ~
-      ("ruled_out" -> a.ruledOut.map(ReportJson.reason))
+      ("ruled_out" -> a.ruledOut.map(r => ReportJson.reason(r.reason)))
 
   /** Whether the plan has what the query's own hint asks for; None without a hint on the join's strategy. */
   private[springbok] def honoured(hint: JoinHint, j: BaseJoinExec): Option[Boolean] = {

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
-import org.apache.spark.sql.springbok.cost.JoinCost.Side
+import org.apache.spark.sql.springbok.catalyst.Sides
 import org.scalatest.funsuite.AnyFunSuite
 
 class JoinChoiceSuite extends AnyFunSuite {
@@ -9,23 +9,38 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   /** A side of so many bytes as the cost counts them. */
   private def side(bytes: Double, partitioned: Boolean = false): Side =
-    Side(Some(bytes / 100), 96, Some(bytes), partitioned)
+    Side(SideSize(Some(bytes / 100), 96, Some(bytes)), Layout(partitioned))
 
-  private val unknown = Side(None, 96, None)
+  private val unknown = Side(SideSize(None, 96, None))
+
+  implicit private class ChangedSide(s: Side) {
+    def sized(f: SideSize => SideSize): Side = s.copy(size = f(s.size))
+    def laidOut(f: Layout => Layout): Side = s.copy(layout = f(s.layout))
+    def broadcastAs(f: BroadcastUse => BroadcastUse): Side = s.copy(broadcast = f(s.broadcast))
+  }
+
+  implicit private class ChangedInput(in: JoinInput) {
+    def on(left: Side = in.left, right: Side = in.right): JoinInput = in.copy(sides = Sides(left, right))
+    def allowing(f: Capabilities => Capabilities): JoinInput = in.copy(capabilities = f(in.capabilities))
+    def limited(f: BroadcastLimits => BroadcastLimits): JoinInput =
+      in.copy(limits = in.limits.copy(broadcast = f(in.limits.broadcast)))
+  }
+
+  private def ruledOutBy(a: Alternative): Option[String] = a.ruledOut.map(_.reason.code)
   private val cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200)
 
   private def input(left: Side, right: Side): JoinInput = JoinInput(
-    left,
-    right,
-    broadcastLeft = true,
-    broadcastRight = true,
-    hashLeft = true,
-    hashRight = true,
-    preservesLeft = false,
-    preservesRight = false,
-    mergeable = true,
+    Sides(left, right),
+    Capabilities(
+      equi = true,
+      broadcast = Sides(true, true),
+      hash = Sides(true, true),
+      preserved = Sides(false, false),
+      mergeable = true,
+      cartesian = true
+    ),
     cluster = cluster,
-    limits = JoinLimits(256L << 20, 0.1, 500 * mb, 64L << 20),
+    limits = MemoryLimits(BroadcastLimits(256L << 20, 0.1), 500 * mb, 64L << 20),
     defaultMode = "SPARK"
   )
 
@@ -47,7 +62,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinCost.impalaBroadcast(side(100), 0) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.sortMerge(unknown, side(100))) == JoinCost.Unknown)
     // the serialized row has 4 bytes more than the row in memory
-    assert(Side(Some(10), 96, None).bytes == 1000)
+    assert(SideSize(Some(10), 96, None).bytes == 1000)
   }
 
   test("Spark's broadcast costs Impala's, √cores more tables and the driver's share") {
@@ -75,23 +90,19 @@ class JoinChoiceSuite extends AnyFunSuite {
     def ruledOut(in: JoinInput) =
       JoinChoice(in).alternatives
         .find(_.strategy == Strategy.Broadcast(BuildRight))
-        .flatMap(_.ruledOut)
-        .map(_.code)
+        .flatMap(ruledOutBy)
     val in = input(side(1e6 * mb), side(300 * mb))
     assert(ruledOut(in).contains("BUILD_SIDE_TOO_BIG"))
-    assert(ruledOut(in.copy(limits = in.limits.copy(broadcastBytes = 1L << 30))).isEmpty)
+    assert(ruledOut(in.limited(_.copy(bytes = 1L << 30))).isEmpty)
     assert(
       ruledOut(
-        in.copy(
-          limits = in.limits.copy(broadcastBytes = 1L << 30),
-          cluster = in.cluster.copy(driverHeap = 1L << 30)
-        )
+        in.limited(_.copy(bytes = 1L << 30)).copy(cluster = in.cluster.copy(driverHeap = 1L << 30))
       ).contains("BUILD_SIDE_TOO_BIG")
     )
     for (mode <- Seq("SPARK", "BROADCAST", "PARTITIONED")) {
       val c = JoinChoice(input(side(1e6 * mb), unknown).copy(defaultMode = mode))
       assert(
-        c.alternatives.find(_.strategy == Strategy.Broadcast(BuildRight)).flatMap(_.ruledOut).map(_.code) ==
+        c.alternatives.find(_.strategy == Strategy.Broadcast(BuildRight)).flatMap(ruledOutBy) ==
           Some("SIZE_UNKNOWN")
       )
       assert(c.chosen != Strategy.Broadcast(BuildRight), mode)
@@ -114,31 +125,32 @@ class JoinChoiceSuite extends AnyFunSuite {
     val sent =
       JoinCost
         .sum(JoinCost.broadcast(in.right, in.cluster)) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
-    def chosen(mode: String) = JoinChoice(in.copy(left = side(sent), defaultMode = mode))
+    def chosen(mode: String) = JoinChoice(in.on(left = side(sent)).copy(defaultMode = mode))
     assert(chosen("SPARK").reason.code == "TIE" && chosen("SPARK").chosen == Strategy.Spark)
     assert(chosen("BROADCAST").chosen == Strategy.Broadcast(BuildRight))
     assert(chosen("PARTITIONED").chosen == Strategy.ShuffledHash(BuildRight))
   }
 
   test("join types rule strategies out") {
-    val in = input(side(10 * mb), side(10000 * mb)).copy(broadcastLeft = false, hashLeft = false)
+    val in = input(side(10 * mb), side(10000 * mb))
+      .allowing(_.copy(broadcast = Sides(false, true), hash = Sides(false, true)))
     val c = JoinChoice(in)
     assert(
-      c.alternatives.filter(_.ruledOut.exists(_.code == "JOIN_TYPE_UNSUPPORTED")).map(_.strategy) ==
+      c.alternatives.filter(_.ruledOut.exists(_.reason.code == "JOIN_TYPE_UNSUPPORTED")).map(_.strategy) ==
         Seq(Strategy.Broadcast(BuildLeft), Strategy.ShuffledHash(BuildLeft))
     )
-    val none = in.copy(broadcastRight = false, hashRight = false)
+    val none = in.allowing(_.copy(broadcast = Sides(false, false), hash = Sides(false, false)))
     assert(JoinChoice(none).chosen == Strategy.SortMerge)
-    assert(JoinChoice(none.copy(mergeable = false)).chosen == Strategy.Spark)
+    assert(JoinChoice(none.allowing(_.copy(mergeable = false))).chosen == Strategy.Spark)
   }
 
   test("a partition whose hash table does not fit a task is sorted instead") {
     val in = input(side(4e6 * mb), side(1e6 * mb))
     assert(JoinChoice(in).chosen == Strategy.SortMerge)
-    val skewed = side(900 * mb).copy(largestPartition = Some(800 * mb))
-    val c = JoinChoice(input(side(1000 * mb), skewed).copy(hashLeft = false))
+    val skewed = side(900 * mb).laidOut(_.copy(largestPartition = Some(800 * mb)))
+    val c = JoinChoice(input(side(1000 * mb), skewed).allowing(_.copy(hash = Sides(false, true))))
     assert(c.chosen == Strategy.SortMerge)
-    assert(c.alternatives.exists(_.ruledOut.exists(_.code == "HASH_TABLE_TOO_BIG")))
+    assert(c.alternatives.exists(_.ruledOut.exists(_.reason.code == "HASH_TABLE_TOO_BIG")))
   }
 
   test("a side that is already partitioned makes a shuffle cheaper than a broadcast") {
@@ -148,21 +160,21 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   test("a side that is sent after the other one is sent without what its filter removes") {
     val one = cluster.copy(executors = 1, local = true)
-    val finished = side(200 * mb, partitioned = true).copy(sent = true)
-    val large = side(2000 * mb).copy(filtered = JoinCost.Filtered(kept = 0.15))
+    val finished = side(200 * mb, partitioned = true).laidOut(_.copy(sent = true))
+    val large = side(2000 * mb).copy(filtered = Filtered(retained = 0.15))
     assert(large.after(finished).bytes == large.bytes * 0.15 && finished.after(large) == finished)
     def chosen(right: Side) = JoinChoice(input(finished, right).copy(cluster = one)).chosen
-    assert(chosen(large.copy(filtered = JoinCost.Filtered())) == Strategy.Broadcast(BuildLeft))
+    assert(chosen(large.copy(filtered = Filtered())) == Strategy.Broadcast(BuildLeft))
     assert(chosen(large) == Strategy.ShuffledHash(BuildLeft))
     // Both are on their way, both have been sent, or the estimate says that next to nothing stays.
     assert(
-      large.after(finished.copy(sent = false)) == large && large
-        .copy(sent = true)
+      large.after(finished.laidOut(_.copy(sent = false))) == large && large
+        .laidOut(_.copy(sent = true))
         .after(finished)
         .bytes == large.bytes
     )
     assert(
-      large.copy(filtered = JoinCost.Filtered(0)).after(finished).bytes == large.bytes * JoinCost.leastKept
+      large.copy(filtered = Filtered(0)).after(finished).bytes == large.bytes * Filtered.leastRetained
     )
   }
 
@@ -181,7 +193,7 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   test("few buckets: a hash table for each, and idle cores") {
     def in(buckets: Int, cluster: Cluster) = {
-      val bucketed = side(600 * mb, partitioned = true).copy(partitions = Some(buckets))
+      val bucketed = side(600 * mb, partitioned = true).laidOut(_.copy(partitions = Some(buckets)))
       input(bucketed, bucketed).copy(cluster = cluster)
     }
     val ten = input(unknown, unknown).cluster
@@ -192,7 +204,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     // Ten buckets on forty cores: three quarters of the time nobody works.
     assert(JoinCost.idleCores(in(10, ten).left, in(10, ten).right, ten) == 2 * 600 * mb * 3)
     // One bucket of a large table is no reason to send a small one to it.
-    val one = input(side(3000 * mb, partitioned = true).copy(partitions = Some(1)), side(mb))
+    val one = input(side(3000 * mb, partitioned = true).laidOut(_.copy(partitions = Some(1))), side(mb))
     assert(JoinChoice(one).chosen == Strategy.Broadcast(BuildRight))
   }
 
@@ -200,10 +212,10 @@ class JoinChoiceSuite extends AnyFunSuite {
     val in = input(side(900 * mb), side(800 * mb))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
     assert(JoinChoice(in.copy(orderedOutput = 2000 * mb)).chosen == Strategy.SortMerge)
-    assert(JoinCost.sum(JoinCost.sortMerge(side(10).copy(sorted = true), side(20))) == 50)
-    val sorted = in.copy(
-      left = side(900 * mb, partitioned = true).copy(sorted = true),
-      right = side(800 * mb, partitioned = true).copy(sorted = true)
+    assert(JoinCost.sum(JoinCost.sortMerge(side(10).laidOut(_.copy(sorted = true)), side(20))) == 50)
+    val sorted = in.on(
+      left = side(900 * mb, partitioned = true).laidOut(_.copy(sorted = true)),
+      right = side(800 * mb, partitioned = true).laidOut(_.copy(sorted = true))
     )
     assert(JoinChoice(sorted).chosen == Strategy.SortMerge)
   }
@@ -218,7 +230,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     // What fits a cache is read from there.
     val few = side(mb)
     assert(
-      JoinChoice(pairs.copy(right = few, pairs = Some(1e12))).chosen == Strategy.Broadcast(BuildRight)
+      JoinChoice(pairs.on(right = few).copy(pairs = Some(1e12))).chosen == Strategy.Broadcast(BuildRight)
     )
     assert(JoinCost.chains(few, None, 1e9) == 0)
     assert(JoinCost.chains(few, Some(1e9), JoinCost.cacheBytes) == 0)
@@ -227,30 +239,26 @@ class JoinChoiceSuite extends AnyFunSuite {
   }
 
   test("without equality: the smaller side is held by every task, or the cartesian product is read") {
-    val in = input(side(100 * mb), side(mb)).copy(
-      equi = false,
-      hashLeft = false,
-      hashRight = false,
-      mergeable = false
-    )
-    def ruledOut(in: JoinInput) = JoinChoice(in).alternatives.flatMap(_.ruledOut).map(_.code).distinct
+    val in = input(side(100 * mb), side(mb))
+      .copy(capabilities = Capabilities.nonEqui(broadcast = Sides(true, true), cartesian = true))
+    def ruledOut(in: JoinInput) = JoinChoice(in).alternatives.flatMap(ruledOutBy).distinct
     assert(JoinChoice(in).chosen == Strategy.NestedLoop(BuildRight))
-    assert(JoinChoice(in.copy(left = in.right, right = in.left)).chosen == Strategy.NestedLoop(BuildLeft))
+    assert(JoinChoice(in.copy(sides = in.sides.swapped)).chosen == Strategy.NestedLoop(BuildLeft))
     assert(ruledOut(in) == Seq("NOT_EQUI_JOIN"))
-    val large = in.copy(left = side(2000 * mb), right = side(1000 * mb))
+    val large = in.on(side(2000 * mb), side(1000 * mb))
     assert(JoinChoice(large).chosen == Strategy.Cartesian)
     assert(ruledOut(large) == Seq("NOT_EQUI_JOIN", "BUILD_SIDE_TOO_BIG"))
-    val outer = large.copy(cartesian = false, broadcastLeft = false)
+    val outer = large.allowing(_.copy(cartesian = false, broadcast = Sides(false, true)))
     assert(JoinChoice(outer).chosen == Strategy.Spark)
     assert(JoinChoice(outer).reason.code == "ALL_RULED_OUT")
     assert(ruledOut(outer).contains("NOT_AN_INNER_JOIN"))
-    assert(JoinChoice(in.copy(right = unknown)).reason.code == "STATS_UNKNOWN")
+    assert(JoinChoice(in.on(right = unknown)).reason.code == "STATS_UNKNOWN")
     // With equality no pairs are compared.
     assert(ruledOut(input(side(100 * mb), side(mb))).contains("COMPARES_EVERY_PAIR"))
   }
 
   test("each of the joins that one broadcast serves bears its part of the cost") {
-    def in(joins: Int) = input(side(500 * mb), side(50 * mb).copy(sharedBy = joins))
+    def in(joins: Int) = input(side(500 * mb), side(50 * mb).broadcastAs(_.copy(sharedBy = joins)))
     assert(JoinChoice(in(1)).chosen == Strategy.ShuffledHash(BuildRight))
     assert(JoinChoice(in(6)).chosen == Strategy.Broadcast(BuildRight))
     def cost(joins: Int) = JoinChoice(in(joins)).alternatives(1).cost
@@ -263,12 +271,12 @@ class JoinChoiceSuite extends AnyFunSuite {
     val in = input(side(1e6 * mb), side(100 * mb))
     assert(ruledOut(in).isEmpty)
     assert(
-      ruledOut(in.copy(limits = in.limits.copy(sparkBroadcastBytes = 64L << 20)))
-        .map(_.args.toMap.apply("limit"))
+      ruledOut(in.limited(_.copy(sparkBytes = 64L << 20)))
+        .map(_.reason.args.toMap.apply("limit"))
         .contains((64L << 20).toDouble)
     )
-    val many = in.copy(right = in.right.copy(boundRows = Some(4e8)))
-    assert(ruledOut(many).map(_.code).contains("BUILD_SIDE_TOO_MANY_ROWS"))
+    val many = in.on(right = in.right.sized(_.copy(boundRows = Some(4e8))))
+    assert(ruledOut(many).map(_.reason.code).contains("BUILD_SIDE_TOO_MANY_ROWS"))
   }
 
   // Each broadcast of a query could once take the room that there is for one, and ten megabytes counted as
@@ -282,25 +290,25 @@ class JoinChoiceSuite extends AnyFunSuite {
         most: Double,
         held: Double,
         spark: Long = 8192,
-        sparks: Boolean = false,
+        bySpark: Boolean = false,
         stored: Long = 0
     ): Option[String] = {
       val s =
-        side(10 * mb).copy(boundBytes = Some(bound * mb), mostBytes = Some(most * mb), sparks = sparks)
+        side(10 * mb)
+          .sized(_.copy(boundBytes = Some(bound * mb), mostBytes = Some(most * mb)))
+          .broadcastAs(_.copy(bySpark = bySpark))
       val in = input(side(10000 * mb), s)
-      val limits =
-        in.limits.copy(held = held * mb, stored = stored << 20, sparkBroadcastBytes = spark << 20)
-      JoinChoice(in.copy(cluster = small, limits = limits)).alternatives
+        .limited(_.copy(held = held * mb, stored = stored << 20, sparkBytes = spark << 20))
+      JoinChoice(in.copy(cluster = small)).alternatives
         .find(_.strategy == Strategy.Broadcast(BuildRight))
-        .flatMap(_.ruledOut)
-        .map(_.code)
+        .flatMap(ruledOutBy)
     }
     assert(why(20, 300, 0).isEmpty)
     assert(why(20, 400, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(20, 300, 100).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG"))
     // However much is held, what Spark itself broadcasts; never more than it collects. Any other takes a page at least.
-    assert(why(5, 9, 10000, sparks = true).isEmpty)
+    assert(why(5, 9, 10000, bySpark = true).isEmpty)
     assert(why(5, 9, 300).isEmpty)
     assert(why(5, 9, 320).contains("BROADCASTS_TAKE_THE_ROOM"))
     assert(why(5, 9, 300, stored = 7168).contains("BROADCASTS_TAKE_THE_ROOM"))
@@ -311,20 +319,20 @@ class JoinChoiceSuite extends AnyFunSuite {
   // The keys beside each row were once not counted in the size of a broadcast (TPC-DS q64).
   test("a general hash table keeps the keys beside each row") {
     val narrow = side(150 * mb)
-    val wide = narrow.copy(keyBytes = narrow.rowBytes)
-    def broadcast(s: JoinCost.Side) =
+    val wide = narrow.sized(_.copy(keyBytes = narrow.rowBytes))
+    def broadcast(s: Side) =
       JoinChoice(input(side(10000 * mb), s)).alternatives
         .find(_.strategy == Strategy.Broadcast(BuildRight))
         .get
     assert(broadcast(narrow).ruledOut.isEmpty)
-    assert(broadcast(wide).ruledOut.map(_.code).contains("BUILD_SIDE_TOO_BIG"))
-    val hash = (s: JoinCost.Side) => JoinCost.hashTableBytes(s, side(1000 * mb), 100, 1L << 20).get
+    assert(ruledOutBy(broadcast(wide)).contains("BUILD_SIDE_TOO_BIG"))
+    val hash = (s: Side) => JoinCost.hashTableBytes(s, side(1000 * mb), 100, 1L << 20).get
     assert(hash(wide) == 2 * hash(narrow))
   }
 
   // Buckets once counted as evenly filled.
   test("buckets may be of unequal size, and nobody counts them") {
-    val bucketed = side(1000 * mb, partitioned = true).copy(partitions = Some(100))
+    val bucketed = side(1000 * mb, partitioned = true).laidOut(_.copy(partitions = Some(100)))
     assert(JoinCost.hashTableBytes(bucketed, side(10 * mb), 200, 1L << 20).exists(_ > 79 * mb))
     assert(JoinCost.hashTableBytes(side(1000 * mb), side(10 * mb), 100, 1L << 20).exists(_ < 21 * mb))
   }
@@ -337,13 +345,13 @@ class JoinChoiceSuite extends AnyFunSuite {
   }
 
   test("a hash table is not built from the side whose rows without a match are kept") {
-    val in = input(side(10 * mb), side(10000 * mb)).copy(broadcastLeft = false)
+    val in = input(side(10 * mb), side(10000 * mb)).allowing(_.copy(broadcast = Sides(false, true)))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildLeft))
-    val leftOuter = JoinChoice(in.copy(preservesLeft = true))
+    val leftOuter = JoinChoice(in.allowing(_.copy(preserved = Sides(true, false))))
     assert(leftOuter.chosen == Strategy.SortMerge)
-    assert(leftOuter.alternatives.exists(_.ruledOut.exists(_.code == "BUILDS_PRESERVED_SIDE")))
+    assert(leftOuter.alternatives.exists(_.ruledOut.exists(_.reason.code == "BUILDS_PRESERVED_SIDE")))
     // The other side's table needs no tracking.
-    val outer = in.copy(right = side(400 * mb), preservesLeft = true)
+    val outer = in.on(right = side(400 * mb)).allowing(_.copy(preserved = Sides(true, false)))
     assert(JoinChoice(outer).chosen == Strategy.ShuffledHash(BuildRight))
   }
 }

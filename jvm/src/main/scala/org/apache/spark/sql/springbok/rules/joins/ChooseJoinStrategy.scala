@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
-import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
  * Chooses how each join is executed, by Impala's costs, and says so in a hint that Spark's planner follows.
@@ -35,27 +34,11 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case _ if !plan.exists(_.isInstanceOf[Join]) => plan
     case _ =>
       val record = PlanningState.ofQuery(plan)
-      RuleGuard("ChooseJoinStrategy", JoinChooser.undecided(plan, record), Some(record)) {
-        val chooser = new JoinChooser(plan, record.lasting)
+      RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
+        val chooser = JoinChooser.of(plan, record.lasting)
         plan.transformUp {
-          case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.first(j, record)
+          case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.choose(j, record)
         }
       }
   }
-}
-
-/** The same choice after a query stage has finished; only joins that the first choice saw. */
-object ReviseJoinStrategy extends Rule[LogicalPlan] {
-  def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED) || !plan.exists(_.isInstanceOf[Join])) plan
-    else {
-      val record = PlanningState.of(plan)
-      RuleGuard("ReviseJoinStrategy", plan, record) {
-        val chooser = new JoinChooser(plan, record.fold(new PlanStats.Lasting)(_.lasting))
-        plan.transformUp {
-          case j: Join if j.getTagValue(JoinState.tag).isDefined =>
-            chooser.again(j, j.getTagValue(JoinState.tag).get)
-        }
-      }
-    }
 }

@@ -8,45 +8,41 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost, JoinOrderCost}
+import org.apache.spark.sql.springbok.cost.{FilterCost, Filtered, JoinOrderCost}
 import org.apache.spark.sql.springbok.stats.estimate.KeyDomain
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
- * What a runtime filter from the other side leaves of a side that could have one: rows with a match, and of groups what
- * those are made of. A broadcast, which is read first, goes without; a side that is sent after the other one has it.
+ * The effect that a runtime filter from the other side has on each side of a join. The filter retains rows with a match,
+ * and spares computing the groups that have none. A side that is broadcast is read first and goes without the filter; a
+ * side that is sent after the other one has it.
  */
 private[springbok] object ForgoneFilter {
 
-  /** The filter on the left and on the right side. */
+  /** The effect of the filter on either side. */
   def of(
       j: Join,
-      lk: Seq[Expression],
-      rk: Seq[Expression],
+      keys: Sides[Seq[Expression]],
       stats: PlanStats,
       conf: SQLConf,
       cores: Int
-  ): (JoinCost.Filtered, JoinCost.Filtered) = {
+  ): Sides[Filtered] = {
+    val plans = Sides(j.left, j.right)
     val filterable = Sides.dropUnmatched(j.joinType)
-    val filters = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
-    def side(
-        can: Boolean,
-        p: LogicalPlan,
-        keys: Seq[Expression],
-        other: LogicalPlan,
-        otherKeys: Seq[Expression]
-    ) =
-      Option
-        .when(can && filters)(filtered(p, keys, other, otherKeys, stats))
-        .flatten
-        .filter(placed(p, _))
-        .getOrElse(JoinCost.Filtered())
-    // One that saves less is not made: nothing is lost without it.
-    def placed(p: LogicalPlan, f: JoinCost.Filtered): Boolean = stats(p).rows.exists { rows =>
-      val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.kept)
+    val enabled = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
+    // A filter that saves less is not made, and nothing is lost without it.
+    def pays(p: LogicalPlan, f: Filtered): Boolean = stats(p).rows.exists { rows =>
+      val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
       ns / 1e6 / cores >= conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS)
     }
-    (side(filterable.left, j.left, lk, j.right, rk), side(filterable.right, j.right, rk, j.left, lk))
+    Sides.each { s =>
+      val other = s.other
+      Option
+        .when(filterable(s) && enabled)(filtered(plans(s), keys(s), plans(other), keys(other), stats))
+        .flatten
+        .filter(pays(plans(s), _))
+        .getOrElse(Filtered())
+    }
   }
 
   private def filtered(
@@ -55,7 +51,7 @@ private[springbok] object ForgoneFilter {
       other: LogicalPlan,
       otherKeys: Seq[Expression],
       stats: PlanStats
-  ): Option[JoinCost.Filtered] = {
+  ): Option[Filtered] = {
     val (mine, theirs) = (stats(p), stats(other))
     val filters = for {
       (k, o) <- keys.zip(otherKeys)
@@ -63,13 +59,13 @@ private[springbok] object ForgoneFilter {
       rows <- theirs.rows
     } yield {
       val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.remaining)
-      val kept = math.min(distinct, rows.value) / KeyDomain.of(Seq(k), Seq(o), mine, theirs)
-      JoinCost.Filtered(math.min(1, kept), made)
+      val retained = math.min(distinct, rows.value) / KeyDomain.of(Seq(k), Seq(o), mine, theirs)
+      Filtered(math.min(1, retained), made)
     }
-    filters.minByOption(_.kept)
+    filters.minByOption(_.retained)
   }
 
-  /** What it takes to make the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */
+  /** What it takes to compute the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */
   private def making(p: LogicalPlan, key: Expression, stats: PlanStats): Option[Double] = p match {
     case Filter(_, child) => making(child, key, stats)
     case Project(_, child) =>

@@ -21,8 +21,8 @@ private[springbok] object NeededOrder extends JoinSelectionHelper {
   def mark(plan: LogicalPlan): Unit = mark(plan, Nil)
 
   private def mark(plan: LogicalPlan, needed: Seq[Expression]): Unit = plan match {
-    case w: Window => mark(w.child, w.partitionSpec ++ Placement.ascending(w.orderSpec))
-    case s: Sort if !s.global => mark(s.child, Placement.ascending(s.order))
+    case w: Window => mark(w.child, w.partitionSpec ++ PredictedPartitioning.ascending(w.orderSpec))
+    case s: Sort if !s.global => mark(s.child, PredictedPartitioning.ascending(s.order))
     case a: Aggregate if sortBased(a) => mark(a.child, a.groupingExpressions)
     case f: Filter => mark(f.child, needed)
     case Project(list, child) =>

@@ -47,7 +47,7 @@ class JoinStrategySuite extends SpringbokTest {
         assert(only(sql).isInstanceOf[SortMergeJoinExec])
         assert(
           record(same(sql)).joins.head.latest.get.choice.alternatives
-            .exists(_.ruledOut.exists(_.code == "HASH_TABLE_TOO_BIG"))
+            .exists(_.ruledOut.exists(_.reason.code == "HASH_TABLE_TOO_BIG"))
         )
       }
     }
@@ -65,7 +65,7 @@ class JoinStrategySuite extends SpringbokTest {
       assert(collect(df.queryExecution.executedPlan) { case j: BroadcastHashJoinExec => j }.isEmpty)
       assert(
         record(df).joins.head.latest.get.choice.alternatives
-          .exists(_.ruledOut.exists(_.code == "BUILD_SIDE_TOO_BIG"))
+          .exists(_.ruledOut.exists(_.reason.code == "BUILD_SIDE_TOO_BIG"))
       )
       assert(only(s"SELECT /*+ BROADCAST(s) */ $sql").isInstanceOf[BroadcastHashJoinExec])
     }

@@ -161,7 +161,7 @@ class MechanismSuite extends SpringbokTest {
       assert(joins(df).head.isInstanceOf[ShuffledJoin], executed(df))
       // Spark's own evaluator counts shuffles alone and keeps the broadcast.
       val evaluator = "spark.sql.adaptive.customCostEvaluatorClass"
-      conf(evaluator -> "org.apache.spark.sql.springbok.join.OnlyShuffles") {
+      conf(evaluator -> classOf[OnlyShuffles].getName) {
         assert(joins(same(sql)).head.isInstanceOf[BroadcastHashJoinExec])
       }
     }

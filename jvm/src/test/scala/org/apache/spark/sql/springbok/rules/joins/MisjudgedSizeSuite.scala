@@ -36,7 +36,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
   private def ruledOut(sql: String): Set[String] = codes(planned(sql))
 
   private def codes(d: JoinDecision): Set[String] =
-    d.choice.alternatives.flatMap(_.ruledOut).map(_.code).toSet
+    d.choice.alternatives.flatMap(_.ruledOut).map(_.reason.code).toSet
 
   // The bound of a filter's rows once assumed that values are spread evenly over their range. One row of 1970
   // made a table's last month look empty, and nearly the whole table was broadcast.
@@ -115,7 +115,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
       noSparkBroadcast
     ) {
       val d = decision(sql)
-      assert(d.input.get.right.largestPartition.exists(_ > 20e6))
+      assert(d.input.get.right.layout.largestPartition.exists(_ > 20e6))
       assert(codes(d)("HASH_TABLE_TOO_BIG"))
     }
   }

@@ -9,21 +9,22 @@ import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.Sides
 
 /**
- * How the rows of a plan will lie when it is executed: hashed by some expressions into so many partitions.
+ * How the rows of a plan will be partitioned when it is executed: hashed by some expressions into so many partitions.
  *
  * @param keys
  *   what is hashed, in order; for each the expressions that are equal to it in every row
  * @param sorted
  *   by what each partition is sorted, likewise
  */
-final private[springbok] case class Placement(
+final private[springbok] case class PredictedPartitioning(
     keys: Seq[Seq[Expression]],
     partitions: Int,
     sorted: Seq[Seq[Expression]] = Nil
 ) {
-  import Placement.position
+  import PredictedPartitioning.position
 
   private def at(by: Seq[Expression]): Seq[Int] = keys.map(position(_, by))
 
@@ -34,14 +35,14 @@ final private[springbok] case class Placement(
   }
 
   /** Whether rows of both sides that may match lie in the same partition already. */
-  def meets(by: Seq[Expression], other: Placement, otherBy: Seq[Expression]): Boolean =
+  def meets(by: Seq[Expression], other: PredictedPartitioning, otherBy: Seq[Expression]): Boolean =
     at(by) == other.at(otherBy) && partitions == other.partitions
 
   def sortedBy(by: Seq[Expression]): Boolean =
     sorted.size >= by.size && by.zip(sorted).forall { case (b, s) => s.exists(_.semanticEquals(b)) }
 
-  /** With other expressions; without the placement where a hashed one has no name any more. */
-  def mapped(f: Expression => Seq[Expression]): Option[Placement] = {
+  /** The same in other expressions; None where a hashed expression has no name any more. */
+  def mapped(f: Expression => Seq[Expression]): Option[PredictedPartitioning] = {
     val named = keys.map(_.flatMap(f))
     Option.when(named.forall(_.nonEmpty))(
       copy(keys = named, sorted = sorted.map(_.flatMap(f)).takeWhile(_.nonEmpty))
@@ -49,36 +50,34 @@ final private[springbok] case class Placement(
   }
 }
 
-/** Foresees on the logical plan what `EnsureRequirements` will find on the physical one. */
-private[springbok] object Placement extends JoinSelectionHelper {
+/** Predicts on the logical plan the partitioning that `EnsureRequirements` will find on the physical one. */
+private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
 
-  def on(keys: Seq[Expression], partitions: Int): Placement = Placement(keys.map(Seq(_)), partitions)
+  def on(keys: Seq[Expression], partitions: Int): PredictedPartitioning =
+    PredictedPartitioning(keys.map(Seq(_)), partitions)
 
   private def position(equal: Seq[Expression], by: Seq[Expression]): Int =
     by.indexWhere(b => equal.exists(_.semanticEquals(b)))
 
   /**
-   * The placements of a join's sides that spare a shuffle, as `EnsureRequirements` decides: both where they fit each
+   * The partitionings of a join's sides that spare a shuffle, as `EnsureRequirements` decides: both where they fit each
    * other, else the one with more partitions, to which the other side is sent.
    */
   def of(
-      left: LogicalPlan,
-      leftKeys: Seq[Expression],
-      right: LogicalPlan,
-      rightKeys: Seq[Expression],
+      sides: Sides[LogicalPlan],
+      keys: Sides[Seq[Expression]],
       conf: SQLConf
-  ): (Option[Placement], Option[Placement]) = {
+  ): Sides[Option[PredictedPartitioning]] = {
     val allKeys = conf.getConf(SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_CO_PARTITION)
-    val l = of(left, conf).filter(_.serves(leftKeys, allKeys))
-    val r = of(right, conf).filter(_.serves(rightKeys, allKeys))
-    (l, r) match {
-      case (Some(a), Some(b)) if !a.meets(leftKeys, b, rightKeys) =>
-        if (a.partitions >= b.partitions) (l, None) else (None, r)
-      case both => both
+    val found = sides.zip(keys).map { case (p, by) => of(p, conf).filter(_.serves(by, allKeys)) }
+    found match {
+      case Sides(Some(l), Some(r)) if !l.meets(keys.left, r, keys.right) =>
+        if (l.partitions >= r.partitions) found.copy(right = None) else found.copy(left = None)
+      case _ => found
     }
   }
 
-  def of(plan: LogicalPlan, conf: SQLConf): Option[Placement] = plan match {
+  def of(plan: LogicalPlan, conf: SQLConf): Option[PredictedPartitioning] = plan match {
     // A stage, or what is computed of one in the stage above it.
     case LogicalQueryStage(_, physical) =>
       physical.outputPartitioning match {
@@ -111,7 +110,7 @@ private[springbok] object Placement extends JoinSelectionHelper {
     case _ => false
   }
 
-  private def clustered(child: LogicalPlan, by: Seq[Expression], conf: SQLConf): Placement =
+  private def clustered(child: LogicalPlan, by: Seq[Expression], conf: SQLConf): PredictedPartitioning =
     of(child, conf)
       .filter(_.serves(by, conf.getConf(SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_DISTRIBUTION)))
       .getOrElse(on(by, conf.numShufflePartitions))
@@ -126,7 +125,7 @@ private[springbok] object Placement extends JoinSelectionHelper {
   }
 
   /** A join leaves its rows where it found them: a broadcast join its streamed side's, any other those on its keys. */
-  private def joined(j: Join, conf: SQLConf): Option[Placement] = j match {
+  private def joined(j: Join, conf: SQLConf): Option[PredictedPartitioning] = j match {
     case ExtractEquiJoinKeys(joinType, lk, rk, _, _, l, r, hint) =>
       // Of an inner join's keys both have the same value in every row.
       val equal = joinType match {
@@ -139,21 +138,21 @@ private[springbok] object Placement extends JoinSelectionHelper {
         .collectFirst { case (side, p) if broadcastStage(p) => side }
         .orElse(getBroadcastBuildSide(j, hintOnly = true, conf))
         .orElse(if (hint.isEmpty) getBroadcastBuildSide(j, hintOnly = false, conf) else None)
-      val placement = (broadcast, joinType) match {
+      val partitioning = (broadcast, joinType) match {
         case (Some(side), _) => of(if (side == BuildRight) l else r, conf)
         case (_, FullOuter) => None
         case _ =>
           val by = if (joinType == RightOuter) rk else lk
-          val (pl, pr) = of(l, lk, r, rk, conf)
+          val placed = of(Sides(l, r), Sides(lk, rk), conf)
           // The side that stays says where the rows of both will lie.
-          val stays = pl.map(_ -> lk).orElse(pr.map(_ -> rk))
-          val placed = stays.flatMap { case (p, own) =>
+          val stays = placed.left.map(_ -> lk).orElse(placed.right.map(_ -> rk))
+          val moved = stays.flatMap { case (p, own) =>
             p.mapped(e => position(Seq(e), own) match { case -1 => Nil; case i => Seq(by(i)) })
           }
           val order = if (hintToSortMergeJoin(hint)) by.map(Seq(_)) else Nil
-          Some(placed.getOrElse(on(by, conf.numShufflePartitions)).copy(sorted = order))
+          Some(moved.getOrElse(on(by, conf.numShufflePartitions)).copy(sorted = order))
       }
-      placement.flatMap(_.mapped(withEqual))
+      partitioning.flatMap(_.mapped(withEqual))
     case _ => None
   }
 }

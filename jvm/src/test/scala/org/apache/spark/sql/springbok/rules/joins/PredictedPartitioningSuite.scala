@@ -12,7 +12,7 @@ import org.apache.spark.sql.springbok.record.JoinDecision
 import org.scalatest.Assertion
 
 /** Sides that lie where they are needed are not sent: what is foreseen is what Spark then plans. */
-class PlacementSuite extends SpringbokTest {
+class PredictedPartitioningSuite extends SpringbokTest {
 
   /** Broadcasts would hide what this suite is about. */
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
@@ -140,7 +140,7 @@ class PlacementSuite extends SpringbokTest {
       val join = execution(df).optimizedPlan.collectFirst { case j: Join => j }.get
       val running = join.copy(right = LogicalQueryStage(join.right, stage), hint = JoinHint.NONE)
       assert(running.right.stats.sizeInBytes > SQLConf.get.autoBroadcastJoinThreshold)
-      assert(Placement.of(running, SQLConf.get).isEmpty)
+      assert(PredictedPartitioning.of(running, SQLConf.get).isEmpty)
     }
   }
 

@@ -1,0 +1,80 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.sql.springbok.cost.JoinCost.{hashTableBytes, hashTableOverhead, relationOverhead}
+import org.apache.spark.sql.springbok.reason.Reason
+
+/** Which build sides are too large to be held in memory. */
+private[cost] object BuildSideLimit {
+
+  /**
+   * Why the side may not be broadcast. The driver collects the rows and builds the relation, and every executor holds it.
+   * The limit is the least of what either heap allows, what Spark itself refuses, and the setting. More rows than expected
+   * may come where values are not spread evenly: that may be slow, but must not end the query.
+   */
+  def broadcast(side: Side, in: JoinInput): Option[Reason] = {
+    val limits = in.limits.broadcast
+    val bytes = if (side.layout.sent) limits.measuredBytes else limits.bytes
+    val limit =
+      math.min(in.cluster.broadcastLimit(bytes, limits.heapFraction), limits.sparkBytes.toDouble)
+    side.size.boundTable match {
+      case None => Some(Reason.sizeUnknown)
+      case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
+      case _ if side.broadcast.slow => Some(Reason.timeOut)
+      case _ =>
+        noRoom(side, in).orElse(mayBeTooBig(side, in)).orElse(tooManyRows(side, limits))
+    }
+  }
+
+  /** Bytes in memory that all of a query's broadcasts together may take. */
+  private def all(in: JoinInput): Double = math.min(
+    in.cluster.smallerHeap * heapFraction,
+    (in.cluster.driverHeap - in.limits.broadcast.stored) * freeFraction
+  )
+
+  /** Bytes of rows that the query's other broadcasts leave. */
+  private def room(in: JoinInput): Double = all(in) / hashTableOverhead - in.limits.broadcast.held
+
+  /**
+   * Where other broadcasts have taken the room. What Spark itself would broadcast takes what it would take without
+   * Springbok, and rows that are not put into a hash table take no page.
+   */
+  private def noRoom(side: Side, in: JoinInput): Option[Reason] = {
+    val held = in.limits.broadcast.held
+    val needsRoom = in.capabilities.equi && !side.broadcast.bySpark && held > 0
+    Option.when(needsRoom && in.cluster.leastRelation > room(in))(
+      Reason.noRoom(held * hashTableOverhead, all(in))
+    )
+  }
+
+  private def mayBeTooBig(side: Side, in: JoinInput): Option[Reason] = {
+    val most = math.min(math.max(room(in), sparkDefaultBytes), in.limits.broadcast.sparkBytes.toDouble)
+    side.size.mostTable.filter(_ > most).map(Reason.mayBeTooBig(_, most))
+  }
+
+  private def tooManyRows(side: Side, limits: BroadcastLimits): Option[Reason] =
+    side.size.boundRows.filter(_ > limits.sparkRows).map(Reason.tooManyRows(_, limits.sparkRows))
+
+  /** Why a shuffled hash join may not build the side. */
+  def hashTable(build: Side, probe: Side, in: JoinInput): Option[Reason] =
+    hashTableBytes(build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {
+      case None => Some(Reason.sizeUnknown)
+      case Some(table) =>
+        Option.when(table > in.limits.hashBytes)(Reason.hashTableTooBig(table, in.limits.hashBytes))
+    }
+
+  /** Spark's default of `spark.sql.autoBroadcastJoinThreshold`. */
+  private val sparkDefaultBytes = 10.0 * (1 << 20)
+
+  /**
+   * Fraction of either heap that a query's broadcasts may take if the rows of this one are as many as possible. While
+   * relations are made the driver also holds what it has collected and what it sends. With half of the heap TPC-DS q64 ran
+   * out of memory in 3 GB.
+   */
+  private val heapFraction = 1.0 / 3
+
+  /**
+   * Fraction of what Spark's blocks leave of the driver's heap that they may take. The relations of queries that have
+   * ended stay until a garbage collection finds them, which comes too late in a heap that is nearly full.
+   */
+  private val freeFraction = 1.0 / 2
+}

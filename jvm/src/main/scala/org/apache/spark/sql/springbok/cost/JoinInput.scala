@@ -1,0 +1,58 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.sql.springbok.catalyst.Sides
+
+/**
+ * Everything that the choice of a join's strategy depends on.
+ *
+ * @param orderedOutput
+ *   bytes that the parent would have to sort by the keys after a hash join, 0 if it needs no such order
+ * @param pairs
+ *   pairs of rows with equal keys, None if unknown or if one row of a key suffices
+ */
+final case class JoinInput(
+    sides: Sides[Side],
+    capabilities: Capabilities,
+    cluster: Cluster,
+    limits: MemoryLimits,
+    defaultMode: String,
+    orderedOutput: Double = 0,
+    pairs: Option[Double] = None
+) {
+  def left: Side = sides.left
+  def right: Side = sides.right
+}
+
+/**
+ * What the type and the keys of a join allow.
+ *
+ * @param equi
+ *   whether the sides are compared by equality of keys, so that hashing or sorting finds the pairs
+ * @param broadcast
+ *   whether every task may hold that side
+ * @param hash
+ *   whether a shuffled hash join may build that side
+ * @param preserved
+ *   whether rows of that side without a match are part of the result, as in an outer join
+ * @param mergeable
+ *   whether the keys can be sorted and the type can be merged
+ * @param cartesian
+ *   whether every pair of rows may be formed, as in an inner join
+ */
+final case class Capabilities(
+    equi: Boolean,
+    broadcast: Sides[Boolean],
+    hash: Sides[Boolean],
+    preserved: Sides[Boolean],
+    mergeable: Boolean,
+    cartesian: Boolean
+)
+
+object Capabilities {
+
+  /** Those of a join without equality. */
+  def nonEqui(broadcast: Sides[Boolean], cartesian: Boolean): Capabilities = {
+    val none = Sides(false, false)
+    Capabilities(equi = false, broadcast, hash = none, preserved = none, mergeable = false, cartesian)
+  }
+}

@@ -1,0 +1,130 @@
+package org.apache.spark.sql.springbok.cost
+
+/**
+ * One input of a join, as the costs see it.
+ *
+ * @param filtered
+ *   what a runtime filter from the other side leaves of it, if it has not been read yet
+ */
+final case class Side(
+    size: SideSize,
+    layout: Layout = Layout(),
+    broadcast: BroadcastUse = BroadcastUse(),
+    filtered: Filtered = Filtered()
+) {
+  def rows: Option[Double] = size.rows
+  def rowBytes: Double = size.rowBytes
+
+  /** Serialized bytes. */
+  def bytes: Double = size.bytes
+
+  /** Bytes that a broadcast makes and sends in vain, because it is read before the other side could filter it. */
+  def unfiltered: Double = math.max(0.0, bytes + filtered.made) * (1 - filtered.retained)
+
+  /** What of it is sent where the other side's exchange has run: it waits for that side's filter. */
+  def after(other: Side): Side =
+    if (!other.layout.sent || layout.sent) this
+    else copy(size = size.scaled(math.max(Filtered.leastRetained, filtered.retained)))
+}
+
+/**
+ * How much a side holds.
+ *
+ * @param rows
+ *   expected rows, None if unknown
+ * @param rowBytes
+ *   bytes of a row in memory
+ * @param boundBytes
+ *   bytes in memory that are not exceeded, None if unknown
+ * @param boundRows
+ *   rows that are not exceeded, None if unknown
+ * @param mostBytes
+ *   bytes in memory that are not exceeded however values are spread, None if unknown
+ * @param keyBytes
+ *   bytes that a hash table keeps of a row's keys beside the row; 0 where the keys are packed into one long
+ */
+final case class SideSize(
+    rows: Option[Double],
+    rowBytes: Double,
+    boundBytes: Option[Double],
+    boundRows: Option[Double] = None,
+    mostBytes: Option[Double] = None,
+    keyBytes: Double = 0
+) {
+
+  /** Serialized bytes: rows × (row + tuple overhead). */
+  def bytes: Double = rows.fold(JoinCost.Unknown)(_ * serializedRow)
+
+  private def serializedRow: Double = rowBytes + JoinCost.tupleOverhead
+
+  /** Bytes of a hash table of it, relative to those of its rows. */
+  def tableShare: Double = 1 + keyBytes / math.max(1.0, rowBytes)
+
+  /** Bytes of a hash table of it, with pointers and free slots. */
+  def table: Double = bytes * tableShare * JoinCost.hashTableOverhead
+
+  /**
+   * Bytes that a broadcast of it is charged for: the geometric mean of what is expected and what is possible. The driver
+   * holds all of a side that was expected to be a tenth of it, where a shuffle would have found out.
+   */
+  def risked: Double =
+    rows.fold(JoinCost.Unknown)(r => JoinCost.risked(r, boundRows.getOrElse(r)) * serializedRow * tableShare)
+
+  /** Bytes of a hash table that are not exceeded unless the statistics are wrong. */
+  def boundTable: Option[Double] = boundBytes.map(_ * tableShare)
+
+  /** Bytes of a hash table that are not exceeded however values are spread. */
+  def mostTable: Option[Double] = mostBytes.map(_ * tableShare)
+
+  def scaled(by: Double): SideSize = copy(rows = rows.map(_ * by))
+}
+
+/**
+ * How the rows of a side are laid out.
+ *
+ * @param partitioned
+ *   whether it is already partitioned on the join keys, so that it need not be sent
+ * @param partitions
+ *   number of partitions that it is partitioned into, where that is not the shuffle's number
+ * @param largestPartition
+ *   bytes in memory of its largest partition, where it has been shuffled already
+ * @param sorted
+ *   whether each of its partitions is already sorted by the join keys
+ * @param sent
+ *   whether it is partitioned because this very join's exchange has run
+ */
+final case class Layout(
+    partitioned: Boolean = false,
+    partitions: Option[Int] = None,
+    largestPartition: Option[Double] = None,
+    sorted: Boolean = false,
+    sent: Boolean = false
+)
+
+/**
+ * What a broadcast of a side would be.
+ *
+ * @param sharedBy
+ *   joins of the query that one broadcast of it would serve, this one included
+ * @param slow
+ *   whether it may take longer than Spark waits for a broadcast
+ * @param bySpark
+ *   whether Spark itself takes the side for small enough to broadcast
+ */
+final case class BroadcastUse(sharedBy: Int = 1, slow: Boolean = false, bySpark: Boolean = false)
+
+/**
+ * The effect of a runtime filter on a side.
+ *
+ * @param retained
+ *   fraction of the rows that it retains
+ * @param made
+ *   what it takes to compute the rows of an aggregate, as bytes that could be sent instead
+ */
+final case class Filtered(retained: Double = 1, made: Double = 0)
+
+object Filtered {
+
+  /** The least fraction that a filter is trusted to retain: the estimate may be off. */
+  val leastRetained = 0.1
+}

@@ -1,0 +1,33 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.record.JoinState
+
+/** Tells Spark's planner the chosen strategy by a hint on the join. */
+private[joins] object ApplyHint {
+
+  def apply(j: Join, record: JoinState, chosen: Strategy): Join = {
+    // Springbok's own earlier hint gives way to the query's.
+    val hint = of(chosen).getOrElse(if (record.hinted) record.userHint else j.hint)
+    record.hinted = chosen != Strategy.Spark
+    val out = if (hint == j.hint) j else j.copy(hint = hint)
+    out.setTagValue(JoinState.tag, record)
+    out
+  }
+
+  private def of(chosen: Strategy): Option[JoinHint] = chosen match {
+    case Strategy.Broadcast(side) => Some(on(side, BROADCAST))
+    case Strategy.ShuffledHash(side) => Some(on(side, SHUFFLE_HASH))
+    case Strategy.SortMerge => Some(on(BuildLeft, SHUFFLE_MERGE))
+    case Strategy.NestedLoop(side) => Some(on(side, BROADCAST))
+    case Strategy.Cartesian => Some(on(BuildLeft, SHUFFLE_REPLICATE_NL))
+    case Strategy.Spark => None
+  }
+
+  private def on(side: BuildSide, s: JoinStrategyHint): JoinHint = {
+    val info = Some(HintInfo(Some(s)))
+    if (side == BuildLeft) JoinHint(info, None) else JoinHint(None, info)
+  }
+}

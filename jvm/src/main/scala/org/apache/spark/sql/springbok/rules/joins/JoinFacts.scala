@@ -1,0 +1,118 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.joins.HashJoin
+import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.cost.{BroadcastUse, Capabilities, JoinInput, Layout, Side, SideSize}
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
+import org.apache.spark.sql.types.LongType
+
+/** Collects what the choice of a join's strategy depends on. */
+private[joins] object JoinFacts extends JoinSelectionHelper {
+
+  def of(j: Join, planning: JoinPlanning): JoinInput = j match {
+    case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
+      equiJoin(j, Sides(leftKeys, rightKeys), planning)
+    case _ => nonEquiJoin(j, planning)
+  }
+
+  private def equiJoin(j: Join, keys: Sides[Seq[Expression]], planning: JoinPlanning): JoinInput = {
+    val (stats, conf) = (planning.stats, planning.conf)
+    val partitioning = PredictedPartitioning.of(Sides(j.left, j.right), keys, conf)
+    val filtered = ForgoneFilter.of(j, keys, stats, conf, planning.cluster.cores)
+    val sides = Sides.each { s =>
+      side(Sides(j.left, j.right)(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
+    }
+    JoinInput(
+      sides,
+      PossibleStrategies.capabilities(j.joinType, keys),
+      planning.cluster,
+      planning.limits,
+      conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
+      orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0,
+      pairs =
+        if (firstSuffices(j)) None
+        else KeyDomain.pairs(keys.left, keys.right, stats(j.left), stats(j.right))
+    )
+  }
+
+  /** Whether a row needs to find only one of its key: semi and anti joins whose condition is the keys alone. */
+  private def firstSuffices(j: Join): Boolean = j match {
+    case ExtractEquiJoinKeys(LeftSemi | LeftAnti | _: ExistenceJoin, _, _, None, _, _, _, _) => true
+    case _ => false
+  }
+
+  /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */
+  private def nonEquiJoin(j: Join, planning: JoinPlanning): JoinInput = JoinInput(
+    Sides(j.left, j.right).map(side(_, Nil, None, planning)),
+    Capabilities.nonEqui(
+      Sides(
+        canBuildBroadcastLeft(j.joinType) || j.joinType == FullOuter,
+        canBuildBroadcastRight(j.joinType) || j.joinType == FullOuter
+      ),
+      cartesian = j.joinType.isInstanceOf[InnerLike]
+    ),
+    planning.cluster,
+    planning.limits,
+    planning.conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE)
+  )
+
+  private def side(
+      p: LogicalPlan,
+      keys: Seq[Expression],
+      partitioning: Option[PredictedPartitioning],
+      planning: JoinPlanning
+  ): Side = {
+    val e = planning.stats(p)
+    val exchange = p match {
+      case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
+      case _ => None
+    }
+    Side(
+      SideSize(
+        e.rows.map(_.value),
+        e.rowBytes,
+        e.boundBytes,
+        boundRows = e.rows.map(_.bound),
+        mostBytes = e.mostBytes,
+        keyBytes = keyBytes(keys, e)
+      ),
+      Layout(
+        partitioned = partitioning.isDefined,
+        partitions = partitioning.map(_.partitions),
+        largestPartition = exchange.flatMap(largestPartition(_, e)),
+        sorted = partitioning.exists(_.sortedBy(keys)),
+        sent = exchange.isDefined
+      ),
+      BroadcastUse(
+        sharedBy = planning.sharing(p, keys),
+        slow = !planning.conf.adaptiveExecutionEnabled &&
+          BroadcastTime.over(p, planning.cluster.cores, planning.conf),
+        bySpark = planning.smallForSpark(p)
+      )
+    )
+  }
+
+  /** Bytes in memory of the largest partition: its part of the compressed bytes, of the bytes counted in memory. */
+  private def largestPartition(exchange: ShuffleQueryStageExec, e: Estimate): Option[Double] = for {
+    sizes <- exchange.mapStats.map(_.bytesByPartitionId)
+    bytes <- e.boundBytes
+  } yield bytes * sizes.foldLeft(0L)(math.max) / math.max(1L, sizes.sum)
+
+  /** What a general hash table keeps of a row beside it: its keys as a row, two lengths and the next row's address. */
+  private def keyBytes(keys: Seq[Expression], e: Estimate): Double =
+    if (keys.isEmpty || HashJoin.rewriteKeyExpr(keys).map(_.dataType) == Seq(LongType)) 0
+    else {
+      val columns = keys.map {
+        case a: Attribute => a
+        case k => AttributeReference("key", k.dataType)()
+      }
+      16 + Estimate.rowBytes(columns, e.columns)
+    }
+}

@@ -1,0 +1,57 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.internal.config.{MAX_RESULT_SIZE, MEMORY_FRACTION}
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
+import org.apache.spark.sql.springbok.physical.StageFeedback
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/** What all decisions of one planning share: estimates of the plan, the cluster and its limits. */
+final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStats.Lasting)
+    extends JoinSelectionHelper {
+  val conf: SQLConf = SQLConf.get
+  val stats = new PlanStats(Some(new StageFeedback), lasting)
+  lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  private val shared = new SharedBuildSides(plan)
+
+  lazy val limits: MemoryLimits = {
+    val spark = SparkSession.active.sparkContext.conf
+    // The rows of a broadcast are a result that the driver collects; 0 is no limit.
+    val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
+    MemoryLimits(
+      BroadcastLimits(
+        SpringbokConf.broadcastBytes(conf, measured = false),
+        conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION),
+        measuredBytes = SpringbokConf.broadcastBytes(conf, measured = true),
+        stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed,
+        sparkBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
+      ),
+      cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
+        conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
+      conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES)
+    )
+  }
+
+  private lazy val pruningKeys: Seq[Expression] =
+    if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
+    else
+      plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
+
+  /** Whether dynamic partition pruning reads one of these keys. */
+  def feedsPruning(keys: Seq[Expression]): Boolean =
+    keys.exists(k => pruningKeys.exists(_.semanticEquals(k)))
+
+  /** Joins of the plan that one broadcast of this side by these keys would serve, at least 1. */
+  def sharing(side: LogicalPlan, keys: Seq[Expression]): Int =
+    if (keys.isEmpty) 1 else shared.of(side, keys)
+
+  /** Whether Spark itself takes the side for small enough to broadcast. */
+  def smallForSpark(side: LogicalPlan): Boolean = canBroadcastBySize(side, conf)
+}

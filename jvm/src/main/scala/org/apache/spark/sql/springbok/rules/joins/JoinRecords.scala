@@ -1,0 +1,38 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice}
+import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
+
+/** Puts joins on record. */
+private[joins] object JoinRecords {
+
+  def add(j: Join, query: PlanningState): JoinState = query.addJoin { log =>
+    val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
+      case Some((_, l, r, o, _, _, _, _)) =>
+        (l.map(FilterKey.label), r.map(FilterKey.label), o.map(FilterKey.label))
+      case None => (Nil, Nil, j.condition.map(FilterKey.label))
+    }
+    log.addJoin(LoggedJoin.typeName(j.joinType), left, right, other, j.hint)
+  }
+
+  /**
+   * The plan as it is, with its joins on record, so that the report shows the failure. A join whose record is what failed
+   * stays without one.
+   */
+  def undecided(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
+    plan.foreach {
+      case j: Join if j.getTagValue(JoinState.tag).isEmpty =>
+        for (r <- Try(add(j, query))) {
+          r.decide(JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None), held = 0)
+          j.setTagValue(JoinState.tag, r)
+        }
+      case _ =>
+    }
+    plan
+  }
+}

@@ -1,0 +1,49 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
+import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.cost.Capabilities
+
+/** The strategies that the type and the keys of a join allow. */
+private[joins] object PossibleStrategies extends JoinSelectionHelper {
+
+  /** Those of a join by equality of these keys. */
+  def capabilities(joinType: JoinType, keys: Sides[Seq[Expression]]): Capabilities = {
+    // Keys that are equal without equal bytes, such as collated strings, cannot be hashed.
+    val hashable = keys.toSeq.flatten.forall(k => UnsafeRowUtils.isBinaryStable(k.dataType))
+    Capabilities(
+      equi = true,
+      broadcast = Sides(canBuildBroadcastLeft(joinType), canBuildBroadcastRight(joinType)).map(hashable && _),
+      hash = Sides(canBuildShuffledHashJoinLeft(joinType), canBuildShuffledHashJoinRight(joinType))
+        .map(hashable && _),
+      preserved = Sides(
+        joinType == LeftOuter || joinType == FullOuter,
+        joinType == RightOuter || joinType == FullOuter
+      ),
+      mergeable = joinType != LeftSingle && keys.left.forall(k => RowOrdering.isOrderable(k.dataType)),
+      cartesian = joinType.isInstanceOf[InnerLike]
+    )
+  }
+
+  /** The hints that can be followed, by the side that they name. */
+  def hints(j: Join): UserHints.Possible = {
+    def when(s: JoinStrategyHint, allowed: Boolean): Set[JoinStrategyHint] =
+      if (allowed) Set(s) else Set.empty
+    val cartesian = when(SHUFFLE_REPLICATE_NL, j.joinType.isInstanceOf[InnerLike])
+    j match {
+      case ExtractEquiJoinKeys(t, leftKeys, rightKeys, _, _, _, _, _) =>
+        val can = capabilities(t, Sides(leftKeys, rightKeys))
+        val sides = can.broadcast.zip(can.hash).map { case (broadcast, hash) =>
+          cartesian ++ when(SHUFFLE_MERGE, can.mergeable) ++ when(BROADCAST, broadcast) ++
+            when(SHUFFLE_HASH, hash)
+        }
+        UserHints.Possible(equi = true, sides.left, sides.right)
+      case _ => UserHints.Possible(equi = false, cartesian + BROADCAST, cartesian + BROADCAST)
+    }
+  }
+}
