@@ -4,7 +4,7 @@ QUERIES ?= all
 RUNS ?= 1
 SUITE ?= tpch
 LAYOUT ?= plain
-ARMS ?= S,B
+ARMS ?= spark,springbok
 # Further options of `python -m benchmarks run`, for example MORE='--keep --memory 8g'.
 MORE ?=
 SEEDS ?= 1-100
@@ -19,7 +19,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-all test-scala test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-bloom bench-duckdb bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-all test-scala test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -57,14 +57,17 @@ docs:  ## docs/configs.md, docs/reasons.md and the settings that Python knows, f
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.WriteDocs"
 
 bench bench-check: RUNS = 3
-bench: $(BENCH) $(JAR)  ## make bench SUITE=tpcds SCALE=10 LAYOUT=clustered ARMS=S,T,B RUNS=3 QUERIES=1-15
+bench: $(BENCH) $(JAR)  ## make bench SUITE=tpcds SCALE=10 LAYOUT=clustered ARMS=spark,tuned,springbok RUNS=3 QUERIES=1-15
 	$(BENCHMARKS) run $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --arms $(ARMS) --runs $(RUNS) --queries $(QUERIES) $(MORE)
 
-bench-check: $(BENCH) $(JAR)  ## the same, and 1 if a query lost more than its noise since the last committed run
+bench-check: $(BENCH) $(JAR)  ## the same; fails if a query lost more than its noise since the last committed run
 	$(BENCHMARKS) run $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --arms $(ARMS) --runs $(RUNS) --queries $(QUERIES) --check $(MORE)
 
 bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables grow
-	$(BENCHMARKS) scale
+	for study in filter-merging shuffle-writing planning-joins planning-files; do $(BENCHMARKS) $$study || exit 1; done
+
+bench-planning bench-estimates: bench-%: $(BENCH) $(JAR)  ## planning time, and row estimates, of the TPC-DS queries
+	$(BENCHMARKS) $* --queries $(QUERIES)
 
 bench-bloom:  ## the bloom filter against Spark's own, in generated code
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.keys.BloomBenchmark benchmarks/results/bloom.json"
@@ -72,7 +75,7 @@ bench-bloom:  ## the bloom filter against Spark's own, in generated code
 bench-duckdb: $(BENCH)  ## DuckDB on the files of a suite that `make bench` has run
 	$(BENCHMARKS) duckdb $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --runs $(or $(RUNS),3)
 
-bench-page: $(VENV)  ## benchmarks/results/README.md and its plots, from the figures beside it
+bench-page: $(BENCH)  ## benchmarks/results/README.md and its charts, from the figures beside it
 	$(BENCHMARKS) page
 
 audit: $(VENV)  ## known vulnerabilities of the installed packages, if the advisory database can be reached
@@ -87,8 +90,8 @@ fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckD
 spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
 	$(QA).spark_suites $(SUITES)
 
-bench-joins: $(VENV) $(JAR)  ## the chosen join strategy against every hinted one; needs TPC-H at scale 1: TPCH=folder
-	$(BIN)/python -m benchmarks.join_choice --tpch $(or $(TPCH),.cache/tpch/sf1)
+bench-joins: $(BENCH) $(JAR)  ## the chosen join strategy against every hinted one
+	$(BENCHMARKS) join-choice
 
 tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs/
 	$(BIN)/python tools/tour.py

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from springbok.reports import Report
 from springbok.tpch import generate, load, query
 
-from benchmarks import data
+from benchmarks.harness import data
 
 
 @pytest.fixture(scope="session")

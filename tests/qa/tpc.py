@@ -19,7 +19,7 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.duck import for_duckdb
+from benchmarks.suites import for_duckdb
 from qa.fuzz import engine
 
 

@@ -10,7 +10,7 @@ import springbok
 from pyspark.sql import SparkSession
 from springbok.tpch import query
 
-from benchmarks import sparktests
+from benchmarks.suites import spark_tests
 
 pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
 
@@ -23,7 +23,7 @@ def test_a_report_of_tpch_opens(spark: SparkSession, tpch: Path, tmp_path: Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["q4", "q64", "q72"])
 def test_a_report_of_tpcds_opens(tpcds: SparkSession, tmp_path: Path, name: str) -> None:
-    _opens(tpcds, sparktests.texts("tpcds")[name], tmp_path)
+    _opens(tpcds, spark_tests.texts("tpcds")[name], tmp_path)
 
 
 def _opens(spark: SparkSession, sql: str, tmp_path: Path) -> None:

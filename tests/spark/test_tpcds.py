@@ -12,8 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from springbok.comparison import answer
 from springbok.reports import Report
 
-from benchmarks import sparktests
-from benchmarks.suites import without_limit
+from benchmarks.suites import spark_tests, without_limit
 
 
 def outcome(df: DataFrame) -> Any:
@@ -27,7 +26,7 @@ def outcome(df: DataFrame) -> Any:
 @pytest.mark.slow
 def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None]) -> None:
     different, joins, filters = [], 0, 0
-    for name, sql in sparktests.texts("tpcds").items():
+    for name, sql in spark_tests.texts("tpcds").items():
         planned = springbok.report(tpcds.sql(sql))
         valid(planned)
         assert planned.state == "planned" and not planned.failures, name

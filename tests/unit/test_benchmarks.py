@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from springbok.errors import SpringbokError
 
-from benchmarks import check, joinorder, page, runner, suites
+from benchmarks import page, suites
+from benchmarks.harness import check
+from benchmarks.harness.results import save
+from benchmarks.suites import joinorder
 
 
 def results(**seconds: tuple[float, float]) -> dict[str, Any]:
-    """Results of queries with their seconds in S and B."""
-    figures = dict.fromkeys(
-        ("planning_ms", "rules_ms", "cpu_s", "bytes_read", "shuffle_bytes", "filters_placed"), 1.0
-    )  # fmt: skip
+    """Results of queries with their seconds in `spark` and `springbok`."""
+    names = ("planning_ms", "rules_ms", "cpu_s", "bytes_read", "shuffle_bytes")
+    figures = dict.fromkeys((*names, "filters_placed", "filters_used", "rows_removed"), 1.0)
 
     def arm(s: float) -> dict[str, Any]:
         return figures | {"seconds": s, "runs": [s * 0.99, s, s * 1.01]}
@@ -26,9 +29,9 @@ def results(**seconds: tuple[float, float]) -> dict[str, Any]:
         "command": "python -m benchmarks run tpch",
         "machine": {"master": "local[2]", "cores": 2, "architecture": "any", "driver_memory": "2g"},
         "versions": {"spark": "4.2.0", "springbok": "0.1.0"},
-        "arms": {"S": {}, "B": {}},
+        "arms": {"spark": {}, "springbok": {}},
         "queries": [
-            {"query": q, "answers": "equal", "rows": 1, "arms": {"S": arm(s), "B": arm(b)}}
+            {"query": q, "answers": "equal", "rows": 1, "arms": {"spark": arm(s), "springbok": arm(b)}}
             for q, (s, b) in seconds.items()
         ],
     }
@@ -43,24 +46,45 @@ def test_a_loss_beyond_noise_is_found() -> None:
 
 def test_a_query_that_failed_is_no_loss() -> None:
     new = results(q1=(2, 2))
-    new["queries"][0]["arms"]["B"] = {"error": "it failed"}
+    new["queries"][0]["arms"]["springbok"] = {"error": "it failed"}
     assert check.losses(results(q1=(2, 1)), new) == []
 
 
 def test_results_of_other_queries_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    runner.save(path, results(q1=(1, 1), q2=(2, 2)), keep=False)
-    runner.save(path, results(q2=(4, 4), q3=(3, 3)), keep=True)
-    found = {q["query"]: q["arms"]["S"]["seconds"] for q in json.loads(path.read_text())["queries"]}
+    save(path, results(q1=(1, 1), q2=(2, 2)), keep=False)
+    save(path, results(q2=(4, 4), q3=(3, 3)), keep=True)
+    found = {q["query"]: q["arms"]["spark"]["seconds"] for q in json.loads(path.read_text())["queries"]}
     assert found == {"q1": 1, "q2": 4, "q3": 3}
 
 
 def test_the_page_names_gains_and_losses(tmp_path: Path) -> None:
-    runner.save(tmp_path / "tpch-sf1-plain.json", results(q1=(4, 1), q2=(1, 2)), keep=False)
+    save(tmp_path / "tpch-sf1-plain.json", results(q1=(4, 1), q2=(1, 2)), keep=False)
     text = page.write(tmp_path).read_text()
-    assert "Largest gains of B: q1 4.00x, q2 0.50x." in text
-    assert "Losses of B: q2 0.50x." in text
-    assert {p.name for p in tmp_path.glob("*.svg")} == {"tpch-sf1-plain-B-bars.svg", "tpch-sf1-plain-B-scatter.svg"}
+    assert "| `springbok` | q1 4.00x | q2 0.50x |" in text
+    assert not list(tmp_path.glob("*.svg"))
+
+
+def test_the_charts_are_those_of_the_summary_and_of_tpcds(tmp_path: Path) -> None:
+    for name in ("tpch-sf10-plain", "tpcds-sf10-clustered"):
+        save(tmp_path / f"{name}.json", results(q1=(4, 1), q2=(1, 1)), keep=False)
+    text = page.write(tmp_path).read_text()
+    assert "| TPC-H | 2.00x | - |" in text
+    charts = {p.name: p.read_text() for p in tmp_path.glob("*.svg")}
+    assert charts.keys() == {"summary.svg", "tpcds-sf10-clustered.svg"}
+    page.write(tmp_path)
+    assert charts == {p.name: p.read_text() for p in tmp_path.glob("*.svg")}
+
+
+def test_the_committed_page_and_charts_are_those_of_the_committed_figures(tmp_path: Path) -> None:
+    folder = Path(page.__file__).parents[1] / "results"
+    for path in folder.glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    page.write(tmp_path)
+    assert {p.name for p in folder.iterdir()} == {p.name for p in tmp_path.iterdir()}
+    assert (tmp_path / "README.md").read_text() == (folder / "README.md").read_text()
+    shown = set(re.findall(r"\((\S+\.svg)\)", (folder / "README.md").read_text()))
+    assert shown == {p.name for p in folder.glob("*.svg")}
 
 
 @pytest.mark.parametrize("name", joinorder.QUERIES)

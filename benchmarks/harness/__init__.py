@@ -1,0 +1,1 @@
+"""What every benchmark uses: arms, data, measurements, and the runner of the suites."""

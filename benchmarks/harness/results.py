@@ -1,0 +1,71 @@
+"""The JSON files of results: what is in their heads, and how they are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from springbok.version import __version__
+
+
+@dataclass(frozen=True)
+class Table:
+    """The result of a study: a table for the page, and further figures that only the JSON file has."""
+
+    name: str
+    title: str
+    rows: list[list[Any]]
+    """The first row holds the names of the columns."""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def machine(master: str, memory: str) -> dict[str, Any]:
+    """Where figures come from."""
+    return {
+        "machine": {
+            "cores": os.cpu_count(),
+            "architecture": platform.machine(),
+            "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30),
+            "driver_memory": memory,
+            "master": master,
+        },
+        "versions": {"spark": pyspark.__version__, "springbok": __version__, "python": platform.python_version()},
+    }
+
+
+def name_of(suite: str, scale: float, layout: str) -> str:
+    """The name of the results of a suite."""
+    return f"{suite}-sf{scale:g}-{layout}"
+
+
+def save(path: Path, results: dict[str, Any], keep: bool) -> None:
+    """Write the results of a suite; `keep` keeps the note and the queries that were not run again."""
+    if keep and path.exists():
+        old = read(path)
+        new = {r["query"]: r for r in results["queries"]}
+        note = {"note": old["note"]} if "note" in old else {}
+        queries = [new.pop(r["query"], r) for r in old["queries"]] + list(new.values())
+        results = results | note | {"queries": queries}
+    write(path, results)
+
+
+def save_table(folder: Path, table: Table, command: str, where: dict[str, Any]) -> None:
+    """Write the result of a study."""
+    document = {"title": table.title, "command": command, **where, "table": table.rows, **table.details}
+    write(folder / f"{table.name}.json", document)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def write(path: Path, document: dict[str, Any]) -> None:
+    """Write a JSON file with one value a line, so that a commit shows what changed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,42 @@
+"""The studies: benchmarks that are not a suite run in arms. Each has `arguments` for the command line, and `run`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Protocol
+
+from benchmarks.harness.results import Table
+from benchmarks.studies import (
+    duckdb_times,
+    estimates,
+    filter_merging,
+    join_choice,
+    planning,
+    planning_files,
+    planning_joins,
+    shuffle_writing,
+)
+
+
+class Study(Protocol):
+    """A module of this package. The first line of its docstring is its help."""
+
+    __doc__: str | None
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the study's own arguments; all studies have --master, --memory, --data and --out."""
+
+    def run(self, args: argparse.Namespace) -> Table:
+        """Measure."""
+
+
+STUDIES: dict[str, Study] = {
+    "duckdb": duckdb_times,
+    "estimates": estimates,
+    "filter-merging": filter_merging,
+    "join-choice": join_choice,
+    "planning": planning,
+    "planning-files": planning_files,
+    "planning-joins": planning_joins,
+    "shuffle-writing": shuffle_writing,
+}

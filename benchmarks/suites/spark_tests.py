@@ -1,0 +1,80 @@
+"""Spark's published tests jar: texts of the TPC-DS and SSB queries, and the schema of TPC-DS."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyspark
+from springbok.errors import SpringbokError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CACHE = Path(__file__).resolve().parents[2] / ".cache"
+_NAME = re.compile(r"(\D*)([\d.]+)(\D*)")
+
+
+@cache
+def jar() -> Path:
+    """The jar for the minor version of Spark in use, fetched once into .cache by Maven.
+
+    Raises:
+        SpringbokError: Maven is missing or cannot fetch it.
+    """
+    line = ".".join(pyspark.__version__.split(".")[:2]) + ".0"
+    path = _CACHE / f"spark-sql_2.13-{line}-tests.jar"
+    if path.exists():
+        return path
+    mvn = shutil.which("mvn")
+    if not mvn:
+        raise SpringbokError("The benchmarks take query texts from Spark's tests jar: install Maven, which fetches it.")
+    _CACHE.mkdir(exist_ok=True)
+    done = subprocess.run(
+        [mvn, "-q", "-B", "dependency:copy", f"-Dartifact=org.apache.spark:spark-sql_2.13:{line}:jar:tests",
+         f"-DoutputDirectory={_CACHE}"],
+        capture_output=True, text=True, check=False, cwd=_CACHE,
+    )  # fmt: skip
+    if not path.exists():
+        raise SpringbokError(f"Maven could not fetch Spark's tests jar: {(done.stdout + done.stderr).strip()[-300:]}")
+    return path
+
+
+@cache
+def texts(folder: str) -> dict[str, str]:
+    """The query texts of a folder of the jar, `tpcds` or `ssb`, by name and in the order of their numbers."""
+    with zipfile.ZipFile(jar()) as z:
+        names = [n for n in z.namelist() if re.fullmatch(rf"{folder}/[^/]+\.sql", n)]
+        found = {Path(n).stem: z.read(n).decode() for n in names}
+    return dict(sorted(found.items(), key=lambda item: _number(item[0])))
+
+
+def _number(name: str) -> tuple[str, float, str]:
+    m = _NAME.fullmatch(name)
+    return (m.group(1), float(m.group(2)), m.group(3)) if m else (name, 0, "")
+
+
+def tpcds_schema(spark: SparkSession) -> dict[str, list[tuple[str, str]]]:
+    """Columns and SQL types of each TPC-DS table as in Spark's own tests.
+
+    The jar gets its own class loader: in the session's class loader its test settings would take effect.
+    """
+    jvm: Any = spark._jvm
+    gateway: Any = spark._sc._gateway
+    urls = gateway.new_array(jvm.java.net.URL, 1)
+    urls[0] = jvm.java.io.File(str(jar())).toURI().toURL()
+    parent = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = jvm.java.net.URLClassLoader(urls, parent)
+    helper = loader.loadClass("org.apache.spark.sql.execution.benchmark.TPCDSSchemaHelper$")
+    tables = helper.getField("MODULE$").get(None).tableColumns()
+    schema: dict[str, list[tuple[str, str]]] = {}
+    rows = tables.iterator()
+    while rows.hasNext():
+        row = rows.next()
+        schema[row._1()] = re.findall(r"`(\w+)`\s+(\w+(?:\(\s*\d+(?:\s*,\s*\d+)?\s*\))?)", row._2())
+    return schema
