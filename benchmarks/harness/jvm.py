@@ -18,9 +18,9 @@ def conf(spark: SparkSession) -> Any:
     return _package(spark).conf.SpringbokConf
 
 
-def query_record(spark: SparkSession) -> Any:
-    """What is known about the joins of a query."""
-    return _package(spark).record.QueryRecord
+def join_state(spark: SparkSession) -> Any:
+    """What planning remembers about a join."""
+    return _package(spark).record.JoinState
 
 
 def rule_guard(spark: SparkSession) -> Any:

@@ -54,7 +54,7 @@ def q_error(estimate: float | None, rows: int) -> float | None:
 
 def spark_estimates(df: Any) -> dict[int, float | None]:
     """The rows of each join by Spark's own statistics, by Springbok's number of the join."""
-    tag = jvm.query_record(df.sparkSession).tag()
+    tag = jvm.join_state(df.sparkSession).tag()
     found: dict[int, float | None] = {}
     plans = [df._jdf.queryExecution().optimizedPlan()]
     while plans:
