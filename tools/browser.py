@@ -1,4 +1,4 @@
-"""A page in headless Chromium, without a network: for tests, and for the pictures in docs/."""
+"""Opens pages in headless Chromium without a network, for tests and for the pictures in docs/."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def browse(url: str, *args: str) -> str:
 
 
 def screenshot(url: str, target: str, *, dark: bool, height: int = 1500) -> None:
-    """A picture of a page in one of the colour schemes."""
+    """Write a picture of a page in one of the colour schemes."""
     scheme = ("--blink-settings=preferredColorScheme=0",) if dark else ()
     browse(url, f"--screenshot={target}", f"--window-size=1320,{height}", *scheme)

@@ -1,4 +1,4 @@
-"""Build the jar into the Python package, unless it is newer than everything that it is made of."""
+"""Builds the jar into the Python package, unless the jar there is newer than all of its sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SOURCES = ("jvm/src/main", "build.sbt", "project/build.properties", "project/pl
 
 
 def build() -> Path:
-    """The jar in the package, built if need be.
+    """The path of the package's jar, which is built if it is out of date.
 
     Raises:
         sbt.BuildError: the machine lacks a JDK or Maven, or sbt failed.

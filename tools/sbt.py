@@ -1,7 +1,7 @@
-"""Run sbt, from the PATH or through a launcher that Maven's own client fetches.
+"""Runs sbt from the PATH, or a launcher that Maven fetches.
 
-Used by the Makefile and by the wheel's build hook, so it needs nothing but Python's standard library.
-A missing or wrong JDK, or a missing Maven, ends in one sentence.
+The Makefile and the wheel's build hook use it, so it needs only Python's standard library. If the JDK is missing or of
+a wrong version, or Maven is missing, the command ends with one sentence that says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ class BuildError(Exception):
 
 
 def java() -> str:
-    """The java executable of JAVA_HOME or of the PATH; BuildError if it is missing or of a wrong version."""
+    """The java executable of JAVA_HOME or of the PATH.
+
+    Raises:
+        BuildError: it is missing or of a wrong version.
+    """
     home = os.environ.get("JAVA_HOME")
     exe = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not exe or not Path(exe).exists():

@@ -16,8 +16,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def executed(folder: Path) -> Any:
-    """The notebook after a run of all its cells in this folder; a cell that fails raises."""
-    # The kernel of this very Python, wherever Jupyter keeps others.
+    """The notebook with the outputs of all its cells, which run in this folder. Raises if a cell fails."""
+    # Use the kernel of this Python, wherever Jupyter keeps other kernels.
     os.environ.setdefault("JUPYTER_PATH", str(Path(sys.prefix) / "share" / "jupyter"))
     notebook = nbformat.read(DOCS / "tour.ipynb", as_version=4)
     client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}})

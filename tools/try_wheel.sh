@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the wheel of a folder in a clean environment and runs a real query with it, outside of the repository.
+# Installs the wheel of a folder in a clean environment outside of the repository, and runs a query with it.
 set -euo pipefail
 wheel=$(cd "$1" && ls -t "$PWD"/springbok-*.whl | head -n 1)
 python=${PYTHON:-python3}
