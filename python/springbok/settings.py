@@ -12,6 +12,7 @@ from typing import Any
 from springbok.errors import SpringbokError
 
 PREFIX = "spark.springbok."
+_TIME = re.compile(r"\d+(us|ms|s|m|min|h|d)?", re.IGNORECASE)
 _BYTES = re.compile(r"\d+(\.\d+)?\s*([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
 
 
@@ -20,6 +21,7 @@ _KINDS = {
     "int": "a whole number",
     "double": "a number",
     "bytes": "a size such as 64m",
+    "time": "a time in ms, or one such as 2s",
 }
 
 
@@ -61,6 +63,8 @@ def _value(key: str, value: Any) -> str:
         fits = re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) is not None
     elif kind == "bytes":
         fits = _BYTES.fullmatch(text) is not None
+    elif kind == "time":
+        fits = _TIME.fullmatch(text) is not None
     else:
         fits = all(t.strip().upper() in allowed for t in text.split(","))
     if not fits:

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkLine
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.report.LastReports
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.hints.ResolveFilterHints
@@ -55,7 +55,7 @@ class SpringbokExtensions extends (SparkSessionExtensions => Unit) with Logging 
 private object Hooks {
   def into(e: SparkSessionExtensions): Unit = {
     // Makes Spark know the settings, so that a wrong value fails when it is set.
-    SpringbokConf.all.foreach(_.key)
+    Settings.entries.foreach(_.key)
 
     // The builder is called at every optimization; the only place where the session's state can be reached.
     e.injectOptimizerRule { session =>
@@ -85,7 +85,7 @@ private object LateRules {
     val experimental = session.experimental
     if (!experimental.extraOptimizations.contains(ChooseJoinStrategy)) {
       experimental.extraOptimizations = experimental.extraOptimizations ++ rules
-      SpringbokConf.warnUnknown(session.sessionState.conf)
+      Settings.warnUnknown(session.sessionState.conf)
       LastReports.listenTo(session.sparkContext)
     }
     SparkSettings.set(session)

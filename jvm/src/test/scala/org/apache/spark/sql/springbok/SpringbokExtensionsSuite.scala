@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
 import org.apache.spark.sql.springbok.catalyst.SparkLine
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
@@ -32,7 +32,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     test(s"a failing $rule leaves query and answer intact and shows in the report") {
       conf(
         "spark.sql.autoBroadcastJoinThreshold" -> "-1",
-        SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0",
+        JoinConf.BROADCAST_BYTES_LIMIT.key -> "0",
         SpringbokConf.FAIL_IN.key -> rule
       ) {
         val df = same(join)

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, QueryExecution, Spark
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState, PlanningState}
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 import org.scalatest.funsuite.AnyFunSuite
@@ -24,14 +24,14 @@ abstract class SpringbokTest
 
   protected def master: String = "local[2]"
 
-  protected val noBroadcast: (String, String) = SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0"
+  protected val noBroadcast: (String, String) = JoinConf.BROADCAST_BYTES_LIMIT.key -> "0"
   protected val noSparkBroadcast: (String, String) = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
 
   /** Nothing is broadcast but what is hinted. */
   protected val shuffled: Seq[(String, String)] = Seq(noBroadcast, noSparkBroadcast)
 
   /** Test tables are small: no filter would be worth waiting for. */
-  protected def sessionConf: Map[String, String] = Map(SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "0")
+  protected def sessionConf: Map[String, String] = Map(FilterConf.MIN_BENEFIT_MS.key -> "0")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -45,7 +45,7 @@ abstract class SpringbokTest
       .config("spark.ui.enabled", "false")
       .config("spark.sql.shuffle.partitions", "4")
       // Set, so that tests which stop Spark's broadcasts leave Springbok's.
-      .config(SpringbokConf.BROADCAST_BYTES_LIMIT.key, SpringbokConf.BROADCAST_BYTES_LIMIT.defaultValueString)
+      .config(JoinConf.BROADCAST_BYTES_LIMIT.key, JoinConf.BROADCAST_BYTES_LIMIT.defaultValueString)
       .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString)
     sessionConf.foreach { case (k, v) => builder.config(k, v) }
     spark = builder.getOrCreate().asInstanceOf[SparkSession]

@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{BoundReference, UnsafeProjecti
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{
   BuildKey,
@@ -60,7 +60,7 @@ final class BroadcastKeys private (
   /** The range of the keys, and a list of them if it is not too long; no bloom filter. Not to be changed. */
   lazy val facts: KeyFacts = {
     // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
-    val listed = math.max(conf.getConf(SpringbokConf.FILTER_IN_LIMIT), if (long) KeyFacts.listed else 0)
+    val listed = math.max(conf.getConf(FilterConf.IN_LIMIT), if (long) KeyFacts.listed else 0)
     read(listed)
   }
 
@@ -141,7 +141,7 @@ object BroadcastKeys {
 
   /** Whether no two rows of a finished broadcast have the same keys; None if it has too many rows to be read for that. */
   def unique(stage: BroadcastQueryStageExec, conf: SQLConf): Option[Boolean] =
-    Option.when(rows(stage) <= conf.getConf(SpringbokConf.FILTER_MAX_KEYS)) {
+    Option.when(rows(stage) <= conf.getConf(FilterConf.MAX_KEYS)) {
       val broadcast = made(stage)
       if (!once.containsKey(broadcast))
         once.put(
@@ -164,7 +164,7 @@ object BroadcastKeys {
   def range(stage: BroadcastQueryStageExec, key: BuildKey, conf: SQLConf): Either[Reason, KeyFacts] =
     made(stage).value match {
       case rows: Array[InternalRow] =>
-        val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
+        val limit = conf.getConf(FilterConf.MAX_KEYS)
         if (rows.length > limit) Left(Reason.tooManyKeys(rows.length, limit))
         else {
           val out = new KeyFacts(key.dataType, 0, 0, rows.length)
@@ -191,7 +191,7 @@ object BroadcastKeys {
       types: Seq[DataType],
       conf: SQLConf
   ): Either[Reason, BroadcastKeys] = {
-    val limit = conf.getConf(SpringbokConf.FILTER_MAX_KEYS)
+    val limit = conf.getConf(FilterConf.MAX_KEYS)
     if (rows > limit) Left(Reason.tooManyKeys(rows, limit))
     else
       relation match {

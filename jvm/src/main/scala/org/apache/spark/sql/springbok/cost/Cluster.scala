@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.cost
 import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.ClusterConf
 
 /**
  * The cluster that a plan is made for.
@@ -93,13 +93,12 @@ object Cluster {
       if (n.gt(v, n.zero)) v else otherwise
     }
     Cluster(
-      executors = set(SpringbokConf.CLUSTER_EXECUTORS, math.max(1, math.max(live, requested))),
-      coresPerExecutor = set(SpringbokConf.CLUSTER_CORES, math.max(1, cores)),
-      executorHeap =
-        set(SpringbokConf.CLUSTER_EXECUTOR_MEMORY, if (local) heap else spark.get(EXECUTOR_MEMORY) << 20),
+      executors = set(ClusterConf.EXECUTORS, math.max(1, math.max(live, requested))),
+      coresPerExecutor = set(ClusterConf.CORES, math.max(1, cores)),
+      executorHeap = set(ClusterConf.EXECUTOR_MEMORY, if (local) heap else spark.get(EXECUTOR_MEMORY) << 20),
       driverHeap = heap,
       shufflePartitions = conf.numShufflePartitions,
-      local = local && conf.getConf(SpringbokConf.CLUSTER_EXECUTORS) <= 0
+      local = local && conf.getConf(ClusterConf.EXECUTORS) <= 0
     )
   }
 }

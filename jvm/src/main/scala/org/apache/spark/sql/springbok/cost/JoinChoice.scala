@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.cost
 
 import scala.util.Random
 
+import org.apache.spark.sql.springbok.conf.JoinMode
 import org.apache.spark.sql.springbok.reason.Reason
 
 /**
@@ -85,8 +86,8 @@ object JoinChoice {
 
   private def byDefault(in: JoinInput, all: Seq[Alternative], reason: Reason): JoinChoice = {
     val fits: Strategy => Boolean = in.defaultMode match {
-      case "BROADCAST" => s => s.isInstanceOf[Broadcast] || s.isInstanceOf[NestedLoop]
-      case "PARTITIONED" => s => s.isInstanceOf[ShuffledHash] || s == SortMerge
+      case JoinMode.Broadcast => s => s.isInstanceOf[Broadcast] || s.isInstanceOf[NestedLoop]
+      case JoinMode.Partitioned => s => s.isInstanceOf[ShuffledHash] || s == SortMerge
       case _ => _ => false
     }
     val size = (a: Alternative) =>

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.conf.JoinMode
 
 /**
  * Everything that the choice of a join's strategy depends on.
@@ -15,7 +16,7 @@ final case class JoinInput(
     capabilities: Capabilities,
     cluster: Cluster,
     limits: MemoryLimits,
-    defaultMode: String,
+    defaultMode: JoinMode,
     orderedOutput: Double = 0,
     pairs: Option[Double] = None
 ) {

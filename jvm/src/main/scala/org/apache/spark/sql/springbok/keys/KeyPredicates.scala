@@ -3,18 +3,20 @@ package org.apache.spark.sql.springbok.keys
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /** The keys of a build side as predicates on a column of the probe side, which every key satisfies. */
 final private[springbok] class KeyPredicates(column: Attribute, conf: SQLConf) {
   import KeyPredicates._
-  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+  private val types = conf.getConf(FilterConf.TYPES).toSet
 
   /** All keys, where they are listed, lists are allowed and a reader takes each of them for what it is. */
   def listed(k: KeyFacts): Option[Seq[Any]] =
-    Option(k.values).map(_.toArray.toSeq).filter(vs => types("IN") && vs.forall(readable(_, column.dataType)))
+    Option(k.values)
+      .map(_.toArray.toSeq)
+      .filter(vs => types(FilterType.In) && vs.forall(readable(_, column.dataType)))
 
   /** Every key that the column can hold; one that it cannot is none of its values. */
   def exact(values: Option[Seq[Any]]): Option[(String, Expression)] = values.map { vs =>
@@ -28,7 +30,8 @@ final private[springbok] class KeyPredicates(column: Attribute, conf: SQLConf) {
 
   def bounded(k: KeyFacts): Option[(String, Expression)] =
     for (
-      (low, high) <- k.range if types("MINMAX") && Seq(low, high).forall(readable(_, column.dataType));
+      (low, high) <- k.range
+      if types(FilterType.MinMax) && Seq(low, high).forall(readable(_, column.dataType));
       p <- between(low, high)
     )
       yield "minmax" -> p

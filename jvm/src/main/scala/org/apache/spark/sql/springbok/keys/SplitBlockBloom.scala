@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.keys
 import scala.annotation.tailrec
 
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 
 /**
@@ -125,9 +125,9 @@ object SplitBlockBloom {
   /** The size by the settings; a list of keys that is there already can afford a lower rate than they ask for. */
   def bytesFor(keys: Double, conf: SQLConf, rateShare: Double = 1): Long = bytesFor(
     keys,
-    conf.getConf(SpringbokConf.FILTER_BLOOM_FPP) * rateShare,
-    conf.getConf(SpringbokConf.FILTER_BLOOM_MIN_BYTES),
-    conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)
+    conf.getConf(FilterConf.BLOOM_FPP) * rateShare,
+    conf.getConf(FilterConf.BLOOM_MIN_BYTES),
+    conf.getConf(FilterConf.BLOOM_MAX_BYTES)
   )
 
   /** Smallest power of two of bytes, within the bounds, at which `keys` reach the rate. */

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.reason
 
-import org.apache.spark.sql.springbok.conf.SpringbokConf._
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** What became of a runtime filter: why it was not made, not used, or used only in part. */
 private[springbok] trait FilterReasons { this: ReasonRegistry =>
@@ -15,7 +15,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "LATE",
     "placed; its scan starts without it, and tasks that begin after it has arrived test their rows",
     "Waiting for the build side would take longer than the filter saves. One that is not used came after its scan had ended.",
-    by(FILTER_WAIT)
+    by(FilterConf.WAIT)
   )
   val used: Seq[String] => Reason = made.of1("USED", "applied as {kinds}", "The filter was at work.")
 
@@ -55,7 +55,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "NOT_SELECTIVE",
     "about {kept:percent} of the probe side's rows would stay",
     "Most rows find a match, so testing them would not pay.",
-    by(FILTER_MIN_REJECTION)
+    by(FilterConf.MIN_REJECTION)
   )
   val noShuffleSaved: (Double, Double) => Reason = declined.of2(
     "NO_SHUFFLE_SAVED",
@@ -66,13 +66,13 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "SMALL_BENEFIT",
     "it would save about {benefit_ms} ms; the least is {least_ms} ms",
     "The tables are small.",
-    by(FILTER_MIN_BENEFIT_MS)
+    by(FilterConf.MIN_BENEFIT_MS)
   )
   val noWaiting: Reason = declined.fixed(
     "NO_WAITING",
     "the scan would have to wait for the build side's stage",
     "Where it does not wait, only filters that are tested row by row can come later.",
-    by(FILTER_WAIT)
+    by(FilterConf.WAIT)
   )
   val reusedExchange: Reason = declined.fixed(
     "EXCHANGE_REUSED",
@@ -98,17 +98,22 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val tooManyFilters: Reason = declined.fixed(
     "TOO_MANY_FILTERS",
     "the query has as many filters as are allowed, and those save more",
-    s"Counted by target scan, and by the bytes of their bloom filters (`${FILTER_MAX_TOTAL_BYTES.key}`).",
-    by(FILTER_MAX_NUMBER)
+    s"Counted by target scan, and by the bytes of their bloom filters (`${FilterConf.MAX_TOTAL_BYTES.key}`).",
+    by(FilterConf.MAX_NUMBER)
   )
   val planTooLarge: Reason = declined.fixed(
     "PLAN_TOO_LARGE",
     "the build side would make the plan too large",
     "Each filter attaches its build side to the scan while the query is planned.",
-    by(FILTER_MAX_EDGE_NODES)
+    by(FilterConf.MAX_DEPENDENCY_NODES)
   )
   val modeOff: String => Reason =
-    declined.of1("MODE", "the mode {mode} does not allow it", "GLOBAL allows all filters.", by(FILTER_MODE))
+    declined.of1(
+      "MODE",
+      "the mode {mode} does not allow it",
+      "GLOBAL allows all filters.",
+      by(FilterConf.MODE)
+    )
   val adaptiveOff: Reason = declined.fixed(
     "ADAPTIVE_EXECUTION_OFF",
     "adaptive execution is off, so only the range of a broadcast's whole-number keys can be pushed to a scan of files",
@@ -135,25 +140,25 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "TOO_MANY_KEYS",
     "the build side has {keys} keys, the limit is {limit}",
     "The driver reads a broadcast relation's keys alone.",
-    by(FILTER_MAX_KEYS)
+    by(FilterConf.MAX_KEYS)
   )
   val bloomFull: Double => Reason = declined.of1(
     "BLOOM_TOO_FULL",
     "the bloom filter is so full that {false_positive_rate:percent} of all keys pass",
     "The build side has more keys than were expected, or than the largest bloom filter holds.",
-    by(FILTER_BLOOM_MAX_BYTES)
+    by(FilterConf.BLOOM_MAX_BYTES)
   )
   val noBloom: Reason = declined.fixed(
     "SUMMARY_TOO_BIG",
     "the build side has too many keys for a list, and partial bloom filters would be too large to merge",
     "The driver merges one partial bloom filter of each task: all of them may take the least of this setting and a twentieth of the driver's heap, each one a twentieth of its executor's heap divided by its cores.",
-    by(FILTER_MERGE_BYTES)
+    by(FilterConf.MERGE_BYTES)
   )
   val typesOff: Reason = declined.fixed(
     "KIND_OFF",
     "the kinds of filter that would serve are off",
     "All kinds are on by default.",
-    by(FILTER_TYPES)
+    by(FilterConf.TYPES)
   )
 
   private val both = new Topic("Joins and runtime filters")

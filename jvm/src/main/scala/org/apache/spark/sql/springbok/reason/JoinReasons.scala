@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
-import org.apache.spark.sql.springbok.conf.SpringbokConf._
+import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf}
 import org.apache.spark.sql.springbok.cost.{Alternative, Side}
 
 /** Why a join is executed as it is. */
@@ -33,13 +33,13 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "TIE",
     "two strategies cost {cost:size}",
     "The default mode decides.",
-    by(JOIN_DEFAULT_MODE)
+    by(JoinConf.DEFAULT_MODE)
   )
   private val unknownRows = strategy.of1[Seq[String]](
     "STATS_UNKNOWN",
     "the rows of the {sides} side are unknown",
     "Collect statistics (`ANALYZE TABLE ... COMPUTE STATISTICS`) or store the table as Parquet; until then the default mode decides.",
-    by(JOIN_DEFAULT_MODE)
+    by(JoinConf.DEFAULT_MODE)
   )
   def statsUnknown(left: Side, right: Side): Reason =
     unknownRows(Seq("left" -> left, "right" -> right).filter(_._2.rows.isEmpty).map(_._1))
@@ -73,7 +73,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "JOIN_CHOICE_OFF",
     "the choice of join strategies is switched off",
     "Spark plans all joins.",
-    by(JOIN_ENABLED)
+    by(JoinConf.ENABLED)
   )
   val broadcastStarted: Reason = strategy.fixed(
     "BROADCAST_STARTED",
@@ -131,13 +131,13 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "BUILD_SIDE_TOO_BIG",
     "the build side may take {bytes:size}, the limit is {limit:size}",
     "The limit is the smallest of this setting (0 unless set where `spark.sql.autoBroadcastJoinThreshold` is -1), 0.55 × `spark.springbok.join.broadcastMemoryFraction` of the smaller of the driver's and an executor's heap (a relation takes about twice its rows), `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`.",
-    by(BROADCAST_BYTES_LIMIT)
+    by(JoinConf.BROADCAST_BYTES_LIMIT)
   )
   val hashTableTooBig: (Double, Double) => Reason = alternative.of2(
     "HASH_TABLE_TOO_BIG",
     "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
     "More shuffle partitions make each table smaller, more memory per core makes the share larger.",
-    by(SHUFFLED_HASH_MEMORY_FRACTION)
+    by(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
   )
   val mayBeTooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_MAY_BE_TOO_BIG",
@@ -172,7 +172,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "GROUPS_SEPARATED",
     "groups are shuffled once more, for about {cost_ms} ms: a filter of their keys is expected to save {benefit_ms} ms",
     "Groups that a join computes in its own stage are known too late to filter its other side; in a stage of their own they are known first.",
-    by(FILTER_SEPARATE)
+    by(FilterConf.SEPARATE)
   )
 
   private val ignored = new Topic("Joins: what of the query or its tables was ignored")

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.reason
 
-import org.apache.spark.sql.springbok.conf.SpringbokConf._
+import org.apache.spark.sql.springbok.conf.ReorderConf
 
 /** Why joins are in the order in which they are. */
 private[springbok] trait OrderReasons { this: ReasonRegistry =>
@@ -15,7 +15,7 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "SMALL_GAIN",
     "the best order found would save {gain:percent}, at least {least:percent} are asked for",
     "The order is left: estimates are not exact enough for less.",
-    by(REORDER_MIN_GAIN)
+    by(ReorderConf.MIN_GAIN)
   )
   val guessedGain: (Double, Double) => Reason = order.of2(
     "GUESSED_GAIN",

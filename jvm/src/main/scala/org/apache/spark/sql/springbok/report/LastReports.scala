@@ -13,7 +13,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{FilterState, PlanningState}
 import org.json4s.JsonDSL._
@@ -59,7 +59,7 @@ object LastReports extends SparkListener with Logging {
 
   private def finished(e: SparkListenerSQLExecutionEnd): Unit = {
     val session = e.qe.sparkSession
-    val history = session.sessionState.conf.getConf(SpringbokConf.REPORT_HISTORY)
+    val history = session.sessionState.conf.getConf(ReportConf.HISTORY)
     for (r <- SpringbokReport.recordOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
       logInfo(line(e.executionId, r, e.qe))
       if (history > 0) keep(session, history, entry(e))

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SparkLine
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{Settings, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{LoggedConjuncts, LoggedOrder, PlanningState}
@@ -127,7 +127,7 @@ object SpringbokReport {
       })
 
   private def settings(conf: SQLConf): JObject = JObject(
-    SpringbokConf.all
+    Settings.entries
       .filter(e => conf.contains(e.key) && conf.getConfString(e.key) != e.defaultValueString)
       .map(e => e.key -> (JString(conf.getConfString(e.key)): JValue))
       .toList

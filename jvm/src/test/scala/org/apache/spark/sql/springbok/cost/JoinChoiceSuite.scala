@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.conf.JoinMode
 import org.scalatest.funsuite.AnyFunSuite
 
 class JoinChoiceSuite extends AnyFunSuite {
@@ -41,7 +42,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     ),
     cluster = cluster,
     limits = MemoryLimits(BroadcastLimits(256L << 20, 0.1), 500 * mb, 64L << 20),
-    defaultMode = "SPARK"
+    defaultMode = JoinMode.Spark
   )
 
   test("the worked numbers of Impala's article") {
@@ -99,7 +100,7 @@ class JoinChoiceSuite extends AnyFunSuite {
         in.limited(_.copy(bytes = 1L << 30)).copy(cluster = in.cluster.copy(driverHeap = 1L << 30))
       ).contains("BUILD_SIDE_TOO_BIG")
     )
-    for (mode <- Seq("SPARK", "BROADCAST", "PARTITIONED")) {
+    for (mode <- JoinMode.all) {
       val c = JoinChoice(input(side(1e6 * mb), unknown).copy(defaultMode = mode))
       assert(
         c.alternatives.find(_.strategy == Strategy.Broadcast(BuildRight)).flatMap(ruledOutBy) ==
@@ -111,11 +112,15 @@ class JoinChoiceSuite extends AnyFunSuite {
   }
 
   test("unknown costs go to the default mode") {
-    def chosen(mode: String) = JoinChoice(input(unknown, side(10 * mb)).copy(defaultMode = mode)).chosen
-    assert(chosen("SPARK") == Strategy.Spark)
-    assert(chosen("BROADCAST") == Strategy.Broadcast(BuildRight))
-    assert(chosen("PARTITIONED") == Strategy.ShuffledHash(BuildRight))
-    assert(JoinChoice(input(unknown, unknown).copy(defaultMode = "PARTITIONED")).chosen == Strategy.SortMerge)
+    def chosen(mode: JoinMode) = JoinChoice(input(unknown, side(10 * mb)).copy(defaultMode = mode)).chosen
+    assert(chosen(JoinMode.Spark) == Strategy.Spark)
+    assert(chosen(JoinMode.Broadcast) == Strategy.Broadcast(BuildRight))
+    assert(chosen(JoinMode.Partitioned) == Strategy.ShuffledHash(BuildRight))
+    assert(
+      JoinChoice(
+        input(unknown, unknown).copy(defaultMode = JoinMode.Partitioned)
+      ).chosen == Strategy.SortMerge
+    )
   }
 
   test("of two sides that cost the same the right one is built; distributions that cost the same are a tie") {
@@ -125,10 +130,10 @@ class JoinChoiceSuite extends AnyFunSuite {
     val sent =
       JoinCost
         .sum(JoinCost.broadcast(in.right, in.cluster)) - JoinCost.stages(1, in.cluster) - 2 * in.right.bytes
-    def chosen(mode: String) = JoinChoice(in.on(left = side(sent)).copy(defaultMode = mode))
-    assert(chosen("SPARK").reason.code == "TIE" && chosen("SPARK").chosen == Strategy.Spark)
-    assert(chosen("BROADCAST").chosen == Strategy.Broadcast(BuildRight))
-    assert(chosen("PARTITIONED").chosen == Strategy.ShuffledHash(BuildRight))
+    def chosen(mode: JoinMode) = JoinChoice(in.on(left = side(sent)).copy(defaultMode = mode))
+    assert(chosen(JoinMode.Spark).reason.code == "TIE" && chosen(JoinMode.Spark).chosen == Strategy.Spark)
+    assert(chosen(JoinMode.Broadcast).chosen == Strategy.Broadcast(BuildRight))
+    assert(chosen(JoinMode.Partitioned).chosen == Strategy.ShuffledHash(BuildRight))
   }
 
   test("join types rule strategies out") {

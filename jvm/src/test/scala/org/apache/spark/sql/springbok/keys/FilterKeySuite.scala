@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, SpringbokConf}
 
 /** Which keys and scans filters serve: every type that an equi-join compares, expressions, every kind of scan. */
 class FilterKeySuite extends SpringbokTest {
@@ -196,7 +196,7 @@ class FilterKeySuite extends SpringbokTest {
         "FROM range(2000)",
       groupRows = Some(1000)
     )
-    conf(SpringbokConf.FILTER_TYPES.key -> "MINMAX", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+    conf(FilterConf.TYPES.key -> "MINMAX", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val df = same(
         "SELECT /*+ MERGE(d) */ count(*), sum(r) FROM (SELECT k, sum(v) div sum(b) AS r, max(v) FROM halves GROUP BY k) f " +
           "JOIN (SELECT id % 5 AS d FROM range(20)) d ON f.k = d.d"

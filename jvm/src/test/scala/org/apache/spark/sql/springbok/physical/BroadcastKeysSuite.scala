@@ -4,7 +4,7 @@ import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.springbok.BroadcastKeys
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.KeyType
 import org.apache.spark.sql.types.LongType
 
@@ -17,7 +17,7 @@ class BroadcastKeysSuite extends SpringbokTest {
 
   private def unique(b: BroadcastQueryStageExec, maxKeys: Int): Option[Boolean] = {
     val conf = new SQLConf
-    conf.setConf(SpringbokConf.FILTER_MAX_KEYS, maxKeys)
+    conf.setConf(FilterConf.MAX_KEYS, maxKeys)
     BroadcastKeys.unique(b, conf)
   }
 

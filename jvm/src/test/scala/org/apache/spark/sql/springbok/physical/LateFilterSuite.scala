@@ -3,15 +3,15 @@ package org.apache.spark.sql.springbok.physical
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 
 /** Filters that arrive while their scan runs. */
 class LateFilterSuite extends SpringbokTest {
-  private val never = SpringbokConf.FILTER_WAIT.key -> "NEVER"
+  private val never = FilterConf.WAIT.key -> "NEVER"
 
   /** Each task of the scan waits for the filter, as long as it takes. */
-  private val patient = Seq(never, SpringbokConf.FILTER_WAIT_TIME.key -> "60000")
+  private val patient = Seq(never, FilterConf.WAIT_TIME.key -> "60000")
   private val rows = 40000L
 
   override protected def sessionConf: Map[String, String] =
@@ -156,7 +156,7 @@ class LateFilterSuite extends SpringbokTest {
     def late(df: DataFrame) =
       PlanningState.of(execution(df).optimizedPlan).get.joins.exists(_.lateFilters)
     assert(used(df).nonEmpty && !late(df))
-    conf(SpringbokConf.CLUSTER_EXECUTORS.key -> "100", SpringbokConf.CLUSTER_CORES.key -> "8") {
+    conf(ClusterConf.EXECUTORS.key -> "100", ClusterConf.CORES.key -> "8") {
       val df = same(sql)
       assert(record(df).filters.size == 1 && late(df), record(df).filters.map(_.reason.text))
     }

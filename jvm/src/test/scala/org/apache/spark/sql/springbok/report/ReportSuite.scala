@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleEx
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ReportConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
@@ -90,7 +90,7 @@ class ReportSuite extends SpringbokTest {
   }
 
   test("what count(), show() and others run is kept as text, a bounded number of times") {
-    conf(SpringbokConf.REPORT_HISTORY.key -> "3") {
+    conf(ReportConf.HISTORY.key -> "3") {
       val df = spark.sql(query.replace("5", "7"))
       assert(LastReports.of(execution(df)) == null)
       df.count(): Unit
@@ -108,7 +108,7 @@ class ReportSuite extends SpringbokTest {
       )
       assert(LastReports.last(spark.newSession(), 10) == "[]")
     }
-    conf(SpringbokConf.REPORT_HISTORY.key -> "0") {
+    conf(ReportConf.HISTORY.key -> "0") {
       val df = spark.sql(query.replace("5", "6"))
       df.count(): Unit
       assert(LastReports.of(execution(df)) == null)

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, RuleGuard}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
@@ -36,7 +36,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if !conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.CONJUNCT_ENABLED) => plan
+    case _ if !conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(ConjunctConf.ENABLED) => plan
     case _ if plan.isStreaming => plan
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.Sides
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.cost.{FilterCost, Filtered, JoinOrderCost}
 import org.apache.spark.sql.springbok.stats.estimate.KeyDomain
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -29,11 +29,11 @@ private[springbok] object ForgoneFilter {
   ): Sides[Filtered] = {
     val plans = Sides(j.left, j.right)
     val filterable = Sides.dropUnmatched(j.joinType)
-    val enabled = conf.adaptiveExecutionEnabled && conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL"
+    val enabled = conf.adaptiveExecutionEnabled && conf.getConf(FilterConf.MODE) == FilterMode.Global
     // A filter that saves less is not made, and nothing is lost without it.
     def pays(p: LogicalPlan, f: Filtered): Boolean = stats(p).rows.exists { rows =>
       val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
-      ns / 1e6 / cores >= conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS)
+      ns / 1e6 / cores >= conf.getConf(FilterConf.MIN_BENEFIT_MS)
     }
     Sides.each { s =>
       val other = s.other

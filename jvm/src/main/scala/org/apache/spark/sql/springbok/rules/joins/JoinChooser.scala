@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{Constraint, Distribution, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState}
@@ -52,7 +52,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
 
   /** What leaves the join to Spark before any cost is compared. */
   private def constraint(j: Join, record: JoinState, hints: UserHints): Option[Constraint] =
-    if (!conf.getConf(SpringbokConf.JOIN_ENABLED)) Some(Constraint.ChoiceDisabled)
+    if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
     else if (j.children.exists(PredictedPartitioning.broadcastStage)) Some(Constraint.BroadcastStarted)
     else if (FewTasks.read(j) && forced.isEmpty) Some(Constraint.ReadByFewTasks)
     else

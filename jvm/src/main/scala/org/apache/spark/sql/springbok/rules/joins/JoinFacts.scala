@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.springbok.catalyst.Sides
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastUse, Capabilities, JoinInput, Layout, Side, SideSize}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.types.LongType
@@ -34,7 +34,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       PossibleStrategies.capabilities(j.joinType, keys),
       planning.cluster,
       planning.limits,
-      conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE),
+      conf.getConf(JoinConf.DEFAULT_MODE),
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0,
       pairs =
         if (firstSuffices(j)) None
@@ -60,7 +60,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     ),
     planning.cluster,
     planning.limits,
-    planning.conf.getConf(SpringbokConf.JOIN_DEFAULT_MODE)
+    planning.conf.getConf(JoinConf.DEFAULT_MODE)
   )
 
   private def side(

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
 import org.apache.spark.sql.springbok.physical.StageFeedback
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -27,14 +27,14 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStat
     val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
     MemoryLimits(
       BroadcastLimits(
-        SpringbokConf.broadcastBytes(conf, measured = false),
-        conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION),
-        measuredBytes = SpringbokConf.broadcastBytes(conf, measured = true),
+        JoinConf.broadcastBytes(conf, measured = false),
+        conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION),
+        measuredBytes = JoinConf.broadcastBytes(conf, measured = true),
         stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed,
         sparkBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
       ),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
-        conf.getConf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION),
+        conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION),
       conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES)
     )
   }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.TableName
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
   Cluster,
   JoinGraph,
@@ -41,8 +41,8 @@ private[springbok] object OrderDecision {
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val graph = this.graph(b, stats)
     val broadcastBytes = cluster.broadcastLimit(
-      SpringbokConf.broadcastBytes(conf, measured = false),
-      conf.getConf(SpringbokConf.BROADCAST_MEMORY_FRACTION)
+      JoinConf.broadcastBytes(conf, measured = false),
+      conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
     )
     val cost = new JoinOrderCost(graph, cluster, broadcastBytes, guessed = true)
     val unguessed = new JoinOrderCost(graph, cluster, broadcastBytes, guessed = false)
@@ -50,7 +50,7 @@ private[springbok] object OrderDecision {
     val scans = fixed(b, stats, cluster)
     val (before, after) = (scans + cost(b.tree), scans + cost(best))
     val gain = (before - after) / before
-    val least = conf.getConf(SpringbokConf.REORDER_MIN_GAIN)
+    val least = conf.getConf(ReorderConf.MIN_GAIN)
     // What it costs more where no predicate of unknown selectivity removes a row.
     val loss = (unguessed(best) - unguessed(b.tree)) / (scans + unguessed(b.tree))
     val why =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, OrderDependent, RuleGuard}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
@@ -53,7 +53,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object ReorderJoins extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if !conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.REORDER_ENABLED) => plan
+    case _ if !conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(ReorderConf.ENABLED) => plan
     case _ if plan.isStreaming => plan
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost, StageTasks}
 import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.JoinEstimates
@@ -38,7 +38,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object ChooseShuffleWriter extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(SpringbokConf.CHOOSE_WRITER)) plan
+    if (!conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(ExchangeConf.CHOOSE_WRITER)) plan
     else {
       val record = JoinState.first(plan).map(_.query)
       RuleGuard("ChooseShuffleWriter", plan, record) {

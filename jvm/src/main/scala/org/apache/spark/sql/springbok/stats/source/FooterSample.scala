@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.util.ThreadUtils
 
 /**
@@ -65,11 +65,11 @@ private[springbok] object FooterSample {
   ): Option[TableFooters] = {
     val conf = SQLConf.get
     val files =
-      if (conf.getConf(SpringbokConf.FOOTERS_ENABLED) && format(relation.fileFormat))
+      if (conf.getConf(StatsConf.FOOTERS_ENABLED) && format(relation.fileFormat))
         TableFiles.of(relation.location)
       else None
     files.filter(_.size > 0).map { files =>
-      val listing = Listing.of(files, conf.getConf(SpringbokConf.FOOTERS_MAX_FILES))
+      val listing = Listing.of(files, conf.getConf(StatsConf.FOOTERS_MAX_FILES))
       Option(tables.getIfPresent(relation.location)).flatMap(_.get(listing)).getOrElse {
         val table = sample(files, relation, conf, read)
         val whole = table.filesRead == math.min(files.size, listing.limit)
@@ -88,8 +88,8 @@ private[springbok] object FooterSample {
       conf: SQLConf,
       read: (FileStatus, Configuration) => Seq[RowGroup]
   ): TableFooters = {
-    val limit = conf.getConf(SpringbokConf.FOOTERS_MAX_FILES)
-    val end = System.nanoTime() + conf.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000
+    val limit = conf.getConf(StatsConf.FOOTERS_MAX_FILES)
+    val end = System.nanoTime() + conf.getConf(StatsConf.FOOTERS_MAX_MS) * 1000000
     lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
     val step = math.max(1.0, files.size.toDouble / limit)
     val chosen = Iterator.iterate(0.0)(_ + step).map(_.toInt).takeWhile(_ < files.size).map(files(_)).toSeq

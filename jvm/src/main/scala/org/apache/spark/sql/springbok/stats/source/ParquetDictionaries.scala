@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues}
 import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Few, Many}
 
@@ -29,14 +29,14 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   private lazy val files = {
     val conf = SQLConf.get
     val enabled =
-      conf.getConf(SpringbokConf.DICTIONARIES_ENABLED) && conf.getConf(SpringbokConf.FOOTERS_ENABLED) &&
+      conf.getConf(StatsConf.DICTIONARIES_ENABLED) && conf.getConf(StatsConf.FOOTERS_ENABLED) &&
         relation.fileFormat.isInstanceOf[ParquetFileFormat]
     if (enabled) TableFiles.of(relation.location).filter(f => f.listed && f.size > 0) else None
   }
   private lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
 
   /** What is left of the time that all columns of the table may take together. */
-  private lazy val leftNs = new AtomicLong(SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_MS) * 1000000)
+  private lazy val leftNs = new AtomicLong(SQLConf.get.getConf(StatsConf.FOOTERS_MAX_MS) * 1000000)
 
   /** Whether the column's values are in the names of folders, not in the files. */
   def isPartition(a: Attribute): Boolean = relation.partitionSchema.exists(_.name == a.name)

@@ -9,7 +9,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.Interrupted
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.StatsConf
 
 /**
  * The listing of a table's files and partitions. If the catalog keeps the partitions, Spark lists such a table only when
@@ -50,7 +50,7 @@ private[springbok] object PartitionListing extends Logging {
   private def list(c: CatalogFileIndex): (Option[PartitioningAwareFileIndex], Long) =
     try {
       val catalog = SparkSession.active.sessionState.catalog
-      val most = SQLConf.get.getConf(SpringbokConf.FOOTERS_MAX_PARTITIONS)
+      val most = SQLConf.get.getConf(StatsConf.FOOTERS_MAX_PARTITIONS)
       val few = c.table.partitionColumnNames.isEmpty ||
         catalog.listPartitionNames(c.table.identifier).size <= most
       Option.when(few)(c.filterPartitions(Nil)) -> validNs

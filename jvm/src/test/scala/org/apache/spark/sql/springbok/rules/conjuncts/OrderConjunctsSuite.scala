@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.catalyst.CannotRaise
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.scalatest.Assertion
 
@@ -63,7 +63,7 @@ class OrderConjunctsSuite extends SpringbokTest {
     starts("a > 1900 AND s LIKE '%1%2%'")("a > ", "LIKE")
     val df = same("SELECT * FROM t WHERE a > 1900 AND s LIKE '%1%2%'")
     assert(record(df).conjuncts.map(_.changed) == Seq(false))
-    conf(SpringbokConf.CONJUNCT_ENABLED.key -> "false") {
+    conf(ConjunctConf.ENABLED.key -> "false") {
       starts("s LIKE '%1%2%' AND a > 1900")("LIKE", "a > ")
     }
   }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.hints
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** What a query itself says of runtime filters. */
 class FilterHintSuite extends SpringbokTest {
@@ -41,7 +41,7 @@ class FilterHintSuite extends SpringbokTest {
       assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(f) */ count(*) $all")) == Set("fact"))
       assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(m) */ count(*) $all")) == Set("mid"))
     }
-    conf((SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "1000000") +: shuffled: _*) {
+    conf((FilterConf.MIN_BENEFIT_MS.key -> "1000000") +: shuffled: _*) {
       assert(targets(same(s"SELECT count(*) $from")).isEmpty)
       assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(f) */ count(*) $from")).contains("fact"))
     }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf}
 import org.apache.spark.sql.springbok.cost.JoinInput
 
 /** Strategies and runtime filters see each other: what a broadcast forgoes, and what a filter has removed already. */
@@ -50,8 +50,8 @@ class ForgoneFilterSuite extends SpringbokTest {
     // Nor where the filter would save too little to be made.
     for (
       setting <- Seq(
-        SpringbokConf.FILTER_MODE.key -> "OFF",
-        SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "10000"
+        FilterConf.MODE.key -> "OFF",
+        FilterConf.MIN_BENEFIT_MS.key -> "10000"
       )
     )
       conf(setting)(assert(input(same(groups), "k", first = true).right.unfiltered == 0))
@@ -70,7 +70,7 @@ class ForgoneFilterSuite extends SpringbokTest {
   }
 
   test("a side that has all keys filters nothing: the other one filters it, though it is larger") {
-    conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "0", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val df = same(
         """SELECT count(*), sum(x.v) FROM
           |(SELECT /*+ BROADCAST(p) */ f.k, f.v, p.t, p.t AS u FROM fact f JOIN part p ON f.k = p.k WHERE p.grp < 100) x

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.JoinCost
 
 class JoinStrategySuite extends SpringbokTest {
@@ -41,9 +41,9 @@ class JoinStrategySuite extends SpringbokTest {
 
   test("two large sides: shuffled hash where the build side fits, sort-merge where it does not") {
     val sql = "SELECT count(*), max(b.t), max(h.t) FROM big b JOIN half h ON b.k = h.k"
-    conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       assert(only(sql).isInstanceOf[ShuffledHashJoinExec])
-      conf(SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> "0.001") {
+      conf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> "0.001") {
         assert(only(sql).isInstanceOf[SortMergeJoinExec])
         assert(
           record(same(sql)).joins.head.latest.get.choice.alternatives
@@ -55,7 +55,7 @@ class JoinStrategySuite extends SpringbokTest {
 
   // `autoBroadcastJoinThreshold=-1` once stopped Spark's broadcasts but not Springbok's.
   test("who switched Spark's broadcasts off gets none of Springbok's but by a hint or a limit of its own") {
-    val key = SpringbokConf.BROADCAST_BYTES_LIMIT.key
+    val key = JoinConf.BROADCAST_BYTES_LIMIT.key
     val limit = spark.conf.get(key)
     val sql = "count(*) FROM half h JOIN small s ON h.k = s.k"
     conf(key -> limit, "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
@@ -146,14 +146,14 @@ class JoinStrategySuite extends SpringbokTest {
   }
 
   test("joins that are left alone say why") {
-    conf(SpringbokConf.JOIN_ENABLED.key -> "false") {
+    conf(JoinConf.ENABLED.key -> "false") {
       assert(reason("SELECT count(*) FROM big b JOIN small s ON b.k = s.k") == "JOIN_CHOICE_OFF")
     }
-    conf(SpringbokConf.FOOTERS_ENABLED.key -> "false") {
+    conf(StatsConf.FOOTERS_ENABLED.key -> "false") {
       val df = spark.sql("SELECT count(*) FROM big b JOIN small s ON b.k = s.k")
       executed(df)
       assert(record(df).joins.head.planned.get.choice.reason.code == "STATS_UNKNOWN")
-      conf(SpringbokConf.JOIN_DEFAULT_MODE.key -> "PARTITIONED") {
+      conf(JoinConf.DEFAULT_MODE.key -> "PARTITIONED") {
         val df = spark.sql("SELECT count(*) FROM big b JOIN small s ON b.k = s.k")
         executed(df)
         assert(joins(df).head.isInstanceOf[SortMergeJoinExec])
@@ -164,7 +164,7 @@ class JoinStrategySuite extends SpringbokTest {
   test("a build side that turns out small is broadcast after all") {
     // Nothing is known of the predicate, so the bound forbids a broadcast beforehand.
     val sql = "SELECT count(*), max(b.t) FROM big b JOIN half h ON b.k = h.k WHERE h.t LIKE '%row 77'"
-    conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val df = same(sql)
       val r = record(df).joins.head
       assert(!r.planned.get.choice.chosen.name.contains("broadcast"))

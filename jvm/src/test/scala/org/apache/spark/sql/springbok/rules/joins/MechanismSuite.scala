@@ -4,7 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinDecision
 
@@ -50,14 +50,14 @@ class MechanismSuite extends SpringbokTest {
           built(s"SELECT count(*) FROM medium m $kind JOIN small s ON m.k < s.k AND s.g > 7") == Seq(side),
           kind
         )
-      conf(SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "1k") {
+      conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "1k") {
         val inner = same("SELECT count(*) FROM medium m JOIN small s ON m.g < s.g")
         assert(joins(inner).head.isInstanceOf[CartesianProductExec])
         assert(decision(inner).choice.chosen.name == "cartesian")
         val outer = same("SELECT count(*) FROM medium m LEFT JOIN small s ON m.g < s.g")
         assert(decision(outer).choice.reason.code == "ALL_RULED_OUT")
       }
-      conf(SpringbokConf.FOOTERS_ENABLED.key -> "false") {
+      conf(StatsConf.FOOTERS_ENABLED.key -> "false") {
         val df = same("SELECT count(*) FROM medium m JOIN small s ON m.g < s.g")
         assert(decision(df).choice.reason.code == "STATS_UNKNOWN")
       }
@@ -96,7 +96,7 @@ class MechanismSuite extends SpringbokTest {
     conf(off, "spark.sql.optimizeNullAwareAntiJoin" -> "false") {
       assert(joins(same(query("medium", "small"))).head.isInstanceOf[BroadcastNestedLoopJoinExec])
     }
-    conf(off, SpringbokConf.JOIN_ENABLED.key -> "false") {
+    conf(off, JoinConf.ENABLED.key -> "false") {
       assert(joins(same(query("medium", "small"))).head.isInstanceOf[BroadcastNestedLoopJoinExec])
     }
   }
@@ -153,7 +153,7 @@ class MechanismSuite extends SpringbokTest {
     val build = "SELECT a.id AS k, b.id % 100 AS g, count(*) AS n FROM skewed a JOIN skewed b ON a.k = b.k " +
       "GROUP BY a.id, b.id % 100"
     val sql = s"SELECT count(*), sum(n), max(t) FROM big x JOIN ($build) y ON x.k = y.k"
-    conf(off, SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
+    conf(off, JoinConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
       val df = same(sql)
       val outer = record(df).joins.last
       assert(outer.planned.get.choice.chosen.name == "broadcast hash")
@@ -173,7 +173,7 @@ class MechanismSuite extends SpringbokTest {
     // As many keys as rows by their range, and nearly all rows have one of them.
     val build = "SELECT a.id AS k, b.id AS g FROM skewed a JOIN skewed b ON a.k = b.k WHERE a.id < 1000"
     val sql = s"SELECT count(*), sum(y.g), max(t) FROM big x JOIN ($build) y ON x.k = y.k"
-    conf(off, SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
+    conf(off, JoinConf.BROADCAST_BYTES_LIMIT.key -> "500k") {
       val df = same(sql)
       val outer = record(df).joins.last
       assert(outer.planned.get.choice.chosen == Strategy.Broadcast(BuildRight))

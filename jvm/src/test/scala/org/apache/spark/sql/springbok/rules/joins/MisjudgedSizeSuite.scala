@@ -3,13 +3,13 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.JoinDecision
 
 /** Build sides that are larger than they look, or come later: what only seems to fit is not held in memory. */
 class MisjudgedSizeSuite extends SpringbokTest {
-  private val smallHeap = SpringbokConf.CLUSTER_EXECUTOR_MEMORY.key -> "40m"
+  private val smallHeap = ClusterConf.EXECUTOR_MEMORY.key -> "40m"
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -80,7 +80,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
         "BUILD_SIDE_MAY_BE_TOO_BIG"
       )
     }
-    conf(SpringbokConf.FOOTERS_MAX_PARTITIONS.key -> "2")(assert(rulesOut("unlisted")))
+    conf(StatsConf.FOOTERS_MAX_PARTITIONS.key -> "2")(assert(rulesOut("unlisted")))
     assert(!rulesOut("listed"))
     for (name <- Seq("unlisted", "listed")) spark.sql(s"DROP TABLE $name"): Unit
   }
@@ -108,10 +108,10 @@ class MisjudgedSizeSuite extends SpringbokTest {
   test("a hash table is not taken for smaller than the rows that were counted, as well as they compress") {
     val sql = "SELECT count(*), max(s.t), max(f.v) FROM facts f JOIN skewed s ON f.k = s.k"
     conf(
-      SpringbokConf.CLUSTER_EXECUTOR_MEMORY.key -> "400m",
-      SpringbokConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> "0.1",
-      SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0",
-      SpringbokConf.FILTER_MODE.key -> "OFF",
+      ClusterConf.EXECUTOR_MEMORY.key -> "400m",
+      JoinConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> "0.1",
+      JoinConf.BROADCAST_BYTES_LIMIT.key -> "0",
+      FilterConf.MODE.key -> "OFF",
       noSparkBroadcast
     ) {
       val d = decision(sql)
@@ -150,11 +150,11 @@ class MisjudgedSizeSuite extends SpringbokTest {
 
   // A threshold of Spark's that is larger than Springbok's default limit was once ignored.
   test("Spark's thresholds stand in for a limit that is not set") {
-    val key = SpringbokConf.BROADCAST_BYTES_LIMIT.key
+    val key = JoinConf.BROADCAST_BYTES_LIMIT.key
     conf(key -> spark.conf.get(key)) {
       spark.conf.unset(key)
       def limit(measured: Boolean)(settings: (String, String)*): Long =
-        conf(settings: _*)(SpringbokConf.broadcastBytes(SQLConf.get, measured))
+        conf(settings: _*)(JoinConf.broadcastBytes(SQLConf.get, measured))
       val (auto, adaptive) =
         (SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD.key)
       assert(limit(measured = false)() == (256L << 20))

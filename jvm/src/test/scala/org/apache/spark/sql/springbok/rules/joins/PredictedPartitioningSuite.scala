@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExcha
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf}
 import org.apache.spark.sql.springbok.record.JoinDecision
 import org.scalatest.Assertion
 
@@ -16,7 +16,7 @@ class PredictedPartitioningSuite extends SpringbokTest {
 
   /** Broadcasts would hide what this suite is about. */
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
-    SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "0",
+    JoinConf.BROADCAST_BYTES_LIMIT.key -> "0",
     "spark.sql.autoBroadcastJoinThreshold" -> "-1"
   )
 
@@ -131,7 +131,7 @@ class PredictedPartitioningSuite extends SpringbokTest {
     "the rows of a join whose broadcast has run lie where its streamed side has them, however large the relation"
   ) {
     conf(
-      SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "100m",
+      JoinConf.BROADCAST_BYTES_LIMIT.key -> "100m",
       // The relation's page is larger than what Spark broadcasts by itself.
       "spark.sql.autoBroadcastJoinThreshold" -> "1k"
     ) {
@@ -155,8 +155,8 @@ class PredictedPartitioningSuite extends SpringbokTest {
       .sql("CREATE TABLE one USING parquet CLUSTERED BY (k) INTO 1 BUCKETS AS SELECT * FROM plain")
       .collect()
     conf(
-      SpringbokConf.BROADCAST_BYTES_LIMIT.key -> "100m",
-      SpringbokConf.CLUSTER_CORES.key -> "64"
+      JoinConf.BROADCAST_BYTES_LIMIT.key -> "100m",
+      ClusterConf.CORES.key -> "64"
     ) {
       val df = same("SELECT l.x FROM one l JOIN (SELECT k FROM b4 WHERE x = 1) r ON l.k = r.k")
       assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec])

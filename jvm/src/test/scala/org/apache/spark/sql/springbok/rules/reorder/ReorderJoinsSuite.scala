@@ -8,15 +8,15 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, CartesianProductExec}
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf, StatsConf}
 import org.apache.spark.sql.springbok.record.{LoggedOrder, PlanningState}
 
 class ReorderJoinsSuite extends SpringbokTest {
   // The tables are small: what scans cost would outweigh what the joins do.
   override protected def sessionConf: Map[String, String] =
     super.sessionConf ++ Map(
-      SpringbokConf.REORDER_ENABLED.key -> "true",
-      SpringbokConf.REORDER_MIN_GAIN.key -> "0.001"
+      ReorderConf.ENABLED.key -> "true",
+      ReorderConf.MIN_GAIN.key -> "0.001"
     )
 
   override protected def beforeAll(): Unit = {
@@ -95,11 +95,11 @@ class ReorderJoinsSuite extends SpringbokTest {
   }
 
   test("off by a setting; a margin that is not reached; a wrong margin") {
-    conf(SpringbokConf.REORDER_ENABLED.key -> "false") {
+    conf(ReorderConf.ENABLED.key -> "false") {
       assert(record(same(s"SELECT count(*) $bad $one")).orders.isEmpty)
     }
-    conf(SpringbokConf.REORDER_MIN_GAIN.key -> "0.99")(left("SMALL_GAIN", s"SELECT count(*) $bad $one"))
-    intercept[IllegalArgumentException](spark.conf.set(SpringbokConf.REORDER_MIN_GAIN.key, "1.5"))
+    conf(ReorderConf.MIN_GAIN.key -> "0.99")(left("SMALL_GAIN", s"SELECT count(*) $bad $one"))
+    intercept[IllegalArgumentException](spark.conf.set(ReorderConf.MIN_GAIN.key, "1.5"))
   }
 
   test("the rule decides once, though its batch runs until nothing changes") {
@@ -209,7 +209,7 @@ class ReorderJoinsSuite extends SpringbokTest {
   }
 
   test("unknown rows keep the order") {
-    conf(SpringbokConf.FOOTERS_ENABLED.key -> "false") {
+    conf(StatsConf.FOOTERS_ENABLED.key -> "false") {
       val df = left("STATS_UNKNOWN", s"SELECT count(*) $bad $one")
       assert(order(df).reason.text.contains("customer"))
     }
@@ -270,7 +270,7 @@ class ReorderJoinsSuite extends SpringbokTest {
       val sql =
         s"SELECT count(*), ${chosen.indices.map(i => s"sum(${column(i)})").mkString(", ")} FROM ${from.mkString(", ")} " +
           s"WHERE ${(keys ++ more ++ random.shuffle(small).take(2)).mkString(" AND ")}"
-      conf("spark.sql.ansi.enabled" -> "false", SpringbokConf.REORDER_MIN_GAIN.key -> "0")(
+      conf("spark.sql.ansi.enabled" -> "false", ReorderConf.MIN_GAIN.key -> "0")(
         PlanningState.of(plan(same(sql))).toSeq.flatMap(_.log.orders).map(_.reason.code)
       )
     }

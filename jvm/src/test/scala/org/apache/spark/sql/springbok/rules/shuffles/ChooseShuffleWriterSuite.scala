@@ -4,7 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ExchangeConf, FilterConf}
 import org.apache.spark.sql.springbok.cost.ShuffleWriteCost
 
 class ChooseShuffleWriterSuite extends SpringbokTest {
@@ -29,7 +29,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
   /** As many exchanges are run and reused as without Springbok's choice of writers. */
   private def asShared(sql: String): DataFrame = {
     val df = same(sql)
-    val plain = conf(SpringbokConf.CHOOSE_WRITER.key -> "false")(same(sql))
+    val plain = conf(ExchangeConf.CHOOSE_WRITER.key -> "false")(same(sql))
     assert((partitions(df).size, reused(df)) == ((partitions(plain).size, reused(plain))))
     df
   }
@@ -90,7 +90,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
       conf(partitioned ++ settings: _*)(assert(partitions(same(sql)).toSet == Set(n)))
     plain(100, "spark.sql.shuffle.partitions" -> "100")
     plain(300, "spark.sql.shuffle.partitions" -> "300")
-    plain(110, SpringbokConf.CHOOSE_WRITER.key -> "false")
+    plain(110, ExchangeConf.CHOOSE_WRITER.key -> "false")
     plain(110, "spark.sql.adaptive.coalescePartitions.enabled" -> "false")
     plain(110, "spark.sql.adaptive.enabled" -> "false")
   }
@@ -112,7 +112,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
 
   test("an exchange that is read twice is run once") {
     // Groups in a stage of their own would be one exchange more.
-    conf(partitioned :+ (SpringbokConf.FILTER_SEPARATE.key -> "false"): _*) {
+    conf(partitioned :+ (FilterConf.SEPARATE.key -> "false"): _*) {
       val twice = asShared(
         "WITH s AS (SELECT k, sum(id) AS t FROM fact GROUP BY k) " +
           "SELECT a.k, a.t, b.t FROM s a JOIN s b ON a.k = b.k JOIN dim d ON a.k = d.k"

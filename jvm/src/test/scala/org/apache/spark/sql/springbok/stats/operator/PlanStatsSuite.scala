@@ -8,7 +8,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source, ValueRange}
 
 /** What is known of plans, and of which source; and what is not believed. */
@@ -46,7 +46,7 @@ class PlanStatsSuite extends SpringbokTest {
     assert(column("t").valueBytes.exists(b => b > 4 && b < 40))
     assert(rows(s"SELECT * FROM f_$format WHERE k < 500").exists(r => math.abs(r._1 - 500) < 5))
     assert(rows(s"SELECT * FROM f_$format WHERE n IS NULL").exists(r => math.abs(r._1 - 500) < 5))
-    conf(SpringbokConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
+    conf(StatsConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
   }
 
   test("groups by several columns of a table are no more than it has rows") {
@@ -106,7 +106,7 @@ class PlanStatsSuite extends SpringbokTest {
     near("without", "u = 'u7'", 800, 8000)
     near("without", "c = 'c7'", 800, 8000)
     near("few", "c = id", 800, 8000)
-    conf(SpringbokConf.DICTIONARIES_ENABLED.key -> "false")(near("few", "c = 'c7'", 800, 8000))
+    conf(StatsConf.DICTIONARIES_ENABLED.key -> "false")(near("few", "c = 'c7'", 800, 8000))
     // Of several files the first and the last are looked at: alike in c, and not in s.
     val more = folder.resolve("more").toString
     spark.sql(texts).repartitionByRange(4, col("id")).write.parquet(more)
@@ -190,7 +190,7 @@ class PlanStatsSuite extends SpringbokTest {
 
   test("a sample of the files stands for the others, by bytes") {
     write("many", "parquet", files = 20)
-    conf(SpringbokConf.FOOTERS_MAX_FILES.key -> "4") {
+    conf(StatsConf.FOOTERS_MAX_FILES.key -> "4") {
       assert(rows("SELECT * FROM many").exists(r => r._1 > 1500 && r._1 < 2500))
     }
   }
@@ -218,7 +218,7 @@ class PlanStatsSuite extends SpringbokTest {
     assert(rows("SELECT * FROM cataloged").exists(_._1 > 1500))
     assert(column("day").ndv.contains(10.0))
     spark.catalog.refreshTable("cataloged")
-    conf(SpringbokConf.FOOTERS_MAX_PARTITIONS.key -> "3")(assert(rows("SELECT * FROM cataloged").isEmpty))
+    conf(StatsConf.FOOTERS_MAX_PARTITIONS.key -> "3")(assert(rows("SELECT * FROM cataloged").isEmpty))
     spark.sql("DROP TABLE cataloged"): Unit
   }
 

@@ -14,7 +14,7 @@ import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.catalyst.{Interrupted, RuleGuard}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{SpringbokConf, StatsConf}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** How files are read for statistics: how often, how many at once, and what is kept of what went wrong. */
@@ -22,7 +22,7 @@ class FooterSampleSuite extends SpringbokTest {
   override protected def sessionConf: Map[String, String] =
     super.sessionConf ++ Map(
       "spark.hadoop.fs.distant.impl" -> classOf[DistantFileSystem].getName,
-      SpringbokConf.FOOTERS_MAX_MS.key -> "60000"
+      StatsConf.FOOTERS_MAX_MS.key -> "60000"
     )
 
   override protected def afterEach(): Unit = {
@@ -76,7 +76,7 @@ class FooterSampleSuite extends SpringbokTest {
       opened.incrementAndGet()
       Thread.sleep(50)
     }
-    conf(SpringbokConf.FOOTERS_MAX_MS.key -> "1", SpringbokConf.FOOTERS_MAX_FILES.key -> "40") {
+    conf(StatsConf.FOOTERS_MAX_MS.key -> "1", StatsConf.FOOTERS_MAX_FILES.key -> "40") {
       val first = Footers.sample(relation("slower")).get
       assert(first.filesRead < 40)
       val before = opened.get

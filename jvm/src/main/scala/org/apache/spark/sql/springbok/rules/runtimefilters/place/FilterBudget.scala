@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import scala.collection.mutable
 
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /**
  * The filters that a plan may have, by number and by bytes of their bloom filters. They are placed from the root down, and
@@ -12,8 +12,8 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
  */
 final private[springbok] class FilterBudget(conf: SQLConf) {
   private val most = FilterBudget.Share(
-    conf.getConf(SpringbokConf.FILTER_MAX_NUMBER).toLong,
-    conf.getConf(SpringbokConf.FILTER_MAX_TOTAL_BYTES)
+    conf.getConf(FilterConf.MAX_NUMBER).toLong,
+    conf.getConf(FilterConf.MAX_TOTAL_BYTES)
   )
   private val asked = mutable.LinkedHashMap.empty[(Int, Int), (Double, FilterBudget.Share)]
   private var chosen: Option[Set[(Int, Int)]] = None

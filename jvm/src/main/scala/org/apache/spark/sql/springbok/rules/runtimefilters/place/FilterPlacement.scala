@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummaryPlan
 }
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
@@ -61,11 +61,11 @@ final private[springbok] class FilterPlacement(
     adaptive: Boolean,
     conf: SQLConf
 ) {
-  private val mode = conf.getConf(SpringbokConf.FILTER_MODE)
-  private val minBenefitMs = conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
-  private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
+  private val mode = conf.getConf(FilterConf.MODE)
+  private val minBenefitMs = conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
+  private val minRejection = conf.getConf(FilterConf.MIN_REJECTION)
   private val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
-  private val maxNodes = conf.getConf(SpringbokConf.FILTER_MAX_EDGE_NODES)
+  private val maxNodes = conf.getConf(FilterConf.MAX_DEPENDENCY_NODES)
   private val targets = new FilterTargets(plan, estimates)
   private val waiting = new Waiting(estimates, cluster.cores, conf)
   private val budget = new FilterBudget(conf)
@@ -135,7 +135,7 @@ final private[springbok] class FilterPlacement(
 
   private def join(j: BaseJoinExec, pending: Seq[Pending]): SparkPlan = {
     val record = JoinState.of(j)
-    val direction = if (record.isEmpty || mode == "OFF") None else estimates.direction(j)
+    val direction = if (record.isEmpty || mode == FilterMode.Off) None else estimates.direction(j)
     direction match {
       case Some(Right(d)) =>
         val (from, to) = (d.source, 1 - d.source)
@@ -148,7 +148,7 @@ final private[springbok] class FilterPlacement(
         j.withNewChildren(if (from == 0) Seq(source, probe) else Seq(probe, source))
       case other =>
         for (r <- record; Left(why) <- other) declineAll(r, j, why)
-        if (mode == "OFF") record.foreach(r => declineAll(r, j, Reason.modeOff(mode)))
+        if (mode == FilterMode.Off) record.foreach(r => declineAll(r, j, Reason.modeOff(mode.name)))
         val children = j.children.zipWithIndex.map { case (c, i) => go(c, route(j, i, pending)) }
         j.withNewChildren(children)
     }
@@ -189,8 +189,8 @@ final private[springbok] class FilterPlacement(
       val summary = SummaryPlan(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),
         BuildSides.summarizedKeys(exchange, keys),
-        conf.getConf(SpringbokConf.FILTER_IN_LIMIT),
-        cluster.mergeLimit(conf.getConf(SpringbokConf.FILTER_MERGE_BYTES)),
+        conf.getConf(FilterConf.IN_LIMIT),
+        cluster.mergeLimit(conf.getConf(FilterConf.MERGE_BYTES)),
         cluster.summaryLimit
       )
       // Without adaptive execution the driver reads the broadcast, and a summary would hide that it is like another one.
@@ -254,8 +254,8 @@ final private[springbok] class FilterPlacement(
       local = (t: Target) => broadcast && t.sameStage
       pushed = if (adaptive) reached else reached.filter(PlaceStaticFilters.reaches(_, sourceKey, conf))
       _ <- Either.cond(pushed.nonEmpty, (), Reason.adaptiveOff)
-      near = if (mode == "LOCAL") pushed.filter(local) else pushed
-      _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode))
+      near = if (mode == FilterMode.Local) pushed.filter(local) else pushed
+      _ <- Either.cond(near.nonEmpty, (), Reason.modeOff(mode.name))
       benefit = (1 - kept.getOrElse(FilterCost.unknownKept)) * near.map(_.benefitNs).sum / 1e6 / cluster.cores
       // A scan that waits for another stage, to save less than that stage takes to be scheduled, loses; one that waits
       // anyway loses what planning the filter takes.

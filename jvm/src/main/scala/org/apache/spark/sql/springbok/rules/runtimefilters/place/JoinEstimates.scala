@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.physical.StageFeedback
@@ -41,7 +41,7 @@ final private[springbok] class JoinEstimates(
     adaptive: Boolean = true
 ) {
   private val stats = new PlanStats(Some(new StageFeedback), lasting)
-  private val minRejection = conf.getConf(SpringbokConf.FILTER_MIN_REJECTION)
+  private val minRejection = conf.getConf(FilterConf.MIN_REJECTION)
   val deterministic: Determinism = new Determinism
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
 
@@ -232,10 +232,10 @@ final private[springbok] class JoinEstimates(
       val ndv = FilterKey.only(key).flatMap(e.ndv)
       e.rows.map(r => ndv.fold(r.bound)(math.min(_, r.bound)))
     }
-    if (on.range.isDefined || !conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")) 0L
+    if (on.range.isDefined || !conf.getConf(FilterConf.TYPES).contains(FilterType.Bloom)) 0L
     // As with Impala, 1 MiB when nothing is known.
     else
-      keys.fold(math.min(1L << 20, conf.getConf(SpringbokConf.FILTER_BLOOM_MAX_BYTES)))(
+      keys.fold(math.min(1L << 20, conf.getConf(FilterConf.BLOOM_MAX_BYTES)))(
         SplitBlockBloom.bytesFor(_, conf)
       )
   }

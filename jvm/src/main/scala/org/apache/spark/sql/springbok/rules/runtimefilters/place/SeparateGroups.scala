@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
@@ -53,10 +53,10 @@ final private[springbok] class SeparateGroups(
   private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
 
   private def enabled: Boolean =
-    adaptive && conf.getConf(SpringbokConf.FILTER_SEPARATE) && conf.exchangeReuseEnabled &&
-      conf.getConf(SpringbokConf.FILTER_MODE) == "GLOBAL" && conf.getConf(
-        SpringbokConf.FILTER_WAIT
-      ) != "NEVER"
+    adaptive && conf.getConf(FilterConf.SEPARATE) && conf.exchangeReuseEnabled &&
+      conf.getConf(FilterConf.MODE) == FilterMode.Global && conf.getConf(
+        FilterConf.WAIT
+      ) != FilterWait.Never
 
   /** The plan with the exchanges that pay. */
   def separated: SparkPlan = {
@@ -141,7 +141,7 @@ final private[springbok] class SeparateGroups(
   /** Time in ms of all cores that the shuffle of the groups takes, and a stage. */
   private def costMs(groups: SparkPlan): Double =
     estimates.risked(groups).fold(Double.PositiveInfinity)(_ * FilterCost.shuffle / 1e6 / cores) +
-      conf.getConf(SpringbokConf.FILTER_MIN_BENEFIT_MS).toDouble
+      conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
 
   /** Takes the exchanges back that no filter is read from; whether there was one. */
   def withdrawn(placed: SparkPlan): Boolean = {

@@ -5,27 +5,27 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilters}
 import org.apache.spark.sql.springbok.record.JoinState
 
 /** Whether scans wait for the stage that a filter comes from, or start at once and get it late. */
 final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf) {
-  private val setting = conf.getConf(SpringbokConf.FILTER_WAIT)
-  private val waitMs = conf.getConf(SpringbokConf.FILTER_WAIT_TIME)
+  private val setting = conf.getConf(FilterConf.WAIT)
+  private val waitMs = conf.getConf(FilterConf.WAIT_TIME)
   private val forced = conf.getConf(SpringbokConf.FORCED)
-  private val blooms = conf.getConf(SpringbokConf.FILTER_TYPES).contains("BLOOM")
+  private val blooms = conf.getConf(FilterConf.TYPES).contains(FilterType.Bloom)
   private val buildTime = new BuildTime(estimates, cores, conf)
 
   /** Whether a filter that saves little is made as well. */
-  def always: Boolean = setting == "ALWAYS"
+  def always: Boolean = setting == FilterWait.Always
 
   /** Whether the scans wait; once said, that stays until the exchange has finished, and then nobody has to. */
   def edge(record: JoinState, on: FilterOn, exchange: SparkPlan, benefitMs: Double): Boolean =
     BuildSides.finished(exchange) || (setting match {
-      case "ALWAYS" => true
-      case "NEVER" => false
+      case FilterWait.Always => true
+      case FilterWait.Never => false
       case _ if record.scansWait.contains(on.index) => record.scansWait(on.index)
       case _ if forced.isDefined => math.floorMod(forced.get + record.id + on.index, 3) > 0
       case _ => buildTime.idleMs(exchange) <= benefitMs

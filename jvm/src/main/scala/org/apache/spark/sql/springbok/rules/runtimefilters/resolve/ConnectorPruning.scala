@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 
 /**
@@ -52,7 +52,7 @@ private[springbok] object ConnectorPruning {
     if (!names(scan, column)) None
     else {
       val predicates = new KeyPredicates(column, conf)
-      val few = predicates.listed(k).filter(_.size <= conf.getConf(SpringbokConf.FILTER_IN_LIMIT))
+      val few = predicates.listed(k).filter(_.size <= conf.getConf(FilterConf.IN_LIMIT))
       for {
         (kind, predicate) <- predicates.exact(few).orElse(predicates.bounded(k))
         // Of no keys at all the row filter takes care.

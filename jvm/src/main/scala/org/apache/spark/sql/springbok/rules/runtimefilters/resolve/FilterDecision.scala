@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{
   BitmapContains,
@@ -37,7 +37,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   private val record = f.info.record
   private var found = BuildFacts.unknown
   private var effect = FilterEffect.none
-  private val types = conf.getConf(SpringbokConf.FILTER_TYPES).toSet
+  private val types = conf.getConf(FilterConf.TYPES).toSet
 
   /** Made whatever it is worth: the query asks for it, or a test. */
   private val forced = f.info.wanted || conf.getConf(SpringbokConf.FORCED).isDefined
@@ -167,13 +167,13 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
         val predicate = KeyPredicates.literal(bound, f.key.dataType).map(c.predicate(f.key, _))
         val expected = record.expectedRetained.getOrElse(FilterCost.unknownKept)
         val row = predicate.toRight(Reason.noSummary).flatMap { p =>
-          if (!types("MINMAX")) Left(Reason.typesOff)
+          if (!types(FilterType.MinMax)) Left(Reason.typesOff)
           else if (forced || FilterCost.pays(expected, saved(k), FilterCost.compare))
             Right(RowTest(c.kind, p))
           else Left(saves(k, expected, FilterCost.compare))
         }
         val pushed =
-          if (!types("MINMAX")) None
+          if (!types(FilterType.MinMax)) None
           else
             push {
               case (s: FileSourceScanExec, a) =>
@@ -208,7 +208,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   /** A bitmap, which is tested faster, where it takes no more than the bloom filter, or little. */
   private def keySet(k: KeyFacts, bitmaps: Boolean): Either[Reason, KeySet] = {
     val bloom =
-      if (!types("BLOOM")) Left(Reason.typesOff)
+      if (!types(FilterType.Bloom)) Left(Reason.typesOff)
       else
         bloomBytes(k).map { bytes =>
           val rate = SplitBlockBloom.falsePositiveRate(distinct.getOrElse(0.0), bytes)
@@ -218,7 +218,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
     // Where filters are forced, of either kind.
     val wanted = conf.getConf(SpringbokConf.FORCED).forall(seed => math.floorMod(seed + record.join, 2) == 0)
     val bitmap =
-      if (!bitmaps || !types("IN") || !wanted) None
+      if (!bitmaps || !types(FilterType.In) || !wanted) None
       else
         for {
           (low, high) <- whole(k)

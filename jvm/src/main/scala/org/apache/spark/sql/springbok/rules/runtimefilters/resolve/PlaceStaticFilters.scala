@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.springbok.{
   FilterInfo
 }
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.{Pending, PlaceRuntimeFilters, Target}
@@ -51,7 +51,7 @@ object PlaceStaticFilters extends Rule[SparkPlan] {
   /** Whether the range of a broadcast's keys can be pushed there. */
   private[springbok] def reaches(t: Target, key: SourceKey, conf: SQLConf): Boolean = {
     val scan = t.at.collectLeaves().headOption.collect { case s: FileSourceScanExec => s }
-    conf.getConf(SpringbokConf.FILTER_TYPES).contains("MINMAX") && key.isInstanceOf[SourceKey.Broadcast] &&
+    conf.getConf(FilterConf.TYPES).contains(FilterType.MinMax) && key.isInstanceOf[SourceKey.Broadcast] &&
     t.sameStage && !t.grouped && FilterKey.column(t.key).exists { a =>
       KeyType.isLong(a.dataType) && KeyType.isLong(t.key.dataType) &&
       scan.exists(!ScanPruning.byPartition(_, a, conf))

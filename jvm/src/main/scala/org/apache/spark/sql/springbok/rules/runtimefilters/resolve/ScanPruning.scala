@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SparkLine
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates, KeyType}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
 import org.apache.spark.sql.springbok.stats.source.Footers
@@ -58,7 +58,7 @@ final private[springbok] class ScanPruning(
     conf: SQLConf
 ) {
   import ScanPruning._
-  private val inLimit = conf.getConf(SpringbokConf.FILTER_IN_LIMIT)
+  private val inLimit = conf.getConf(FilterConf.IN_LIMIT)
   private val predicates = new KeyPredicates(column, conf)
   private val ranges = if (scan.relation.fileFormat.isInstanceOf[OrcFileFormat]) maxOrcRanges else maxRanges
   import predicates._

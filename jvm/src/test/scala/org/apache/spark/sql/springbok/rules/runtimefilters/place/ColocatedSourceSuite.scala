@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /**
  * A build side that is computed in its join's own stage, as it is partitioned by the key already: filters are read from
@@ -11,7 +11,7 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
  */
 class ColocatedSourceSuite extends SpringbokTest {
   override protected def sessionConf: Map[String, String] =
-    super.sessionConf ++ shuffled + (SpringbokConf.FILTER_WAIT.key -> "ALWAYS")
+    super.sessionConf ++ shuffled + (FilterConf.WAIT.key -> "ALWAYS")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -78,7 +78,7 @@ class ColocatedSourceSuite extends SpringbokTest {
   // in place of the whole aggregate, and partial groups were the answer.
   test("below an aggregate or a window's limit there is no source, whichever side it is on") {
     // Several tasks have groups of the same key: an aggregate that got lost would show.
-    conf("spark.sql.files.maxPartitionBytes" -> "4000", SpringbokConf.FILTER_SEPARATE.key -> "false") {
+    conf("spark.sql.files.maxPartitionBytes" -> "4000", FilterConf.SEPARATE.key -> "false") {
       val groups = "SELECT k, count(*) AS n FROM many GROUP BY k"
       val hint = "/*+ RUNTIME_FILTER(b) */"
       for (on <- Seq("b.k = g.k", "b.k = g.k AND b.v > 5")) {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.joins.BroadcastNestedLoopJoinExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Filters from comparisons that are no equalities: one bound of what the build side holds. */
 class RangeFilterSuite extends SpringbokTest {
@@ -127,8 +127,8 @@ class RangeFilterSuite extends SpringbokTest {
 
   test("kinds that are off, modes and hints hold for bounds too") {
     val sql = "SELECT /*+ BROADCAST(s) */ f.v, s.n FROM fact f JOIN spans s ON f.ts < s.lo"
-    conf(SpringbokConf.FILTER_TYPES.key -> "IN,BLOOM")(assert(used(same(sql)).isEmpty))
-    conf(SpringbokConf.FILTER_MODE.key -> "OFF")(assert(used(same(sql)).isEmpty))
+    conf(FilterConf.TYPES.key -> "IN,BLOOM")(assert(used(same(sql)).isEmpty))
+    conf(FilterConf.MODE.key -> "OFF")(assert(used(same(sql)).isEmpty))
     assert(used(same(sql.replace("/*+", "/*+ NO_RUNTIME_FILTER(f),"))).isEmpty)
   }
 }

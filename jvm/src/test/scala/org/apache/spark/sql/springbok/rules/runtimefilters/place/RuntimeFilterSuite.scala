@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Each case: answers as without Springbok, and the filter in the plan that ran, or the reason why there is none. */
 class RuntimeFilterSuite extends SpringbokTest {
@@ -208,8 +208,8 @@ class RuntimeFilterSuite extends SpringbokTest {
     def codes(wait: String, benefit: Int, how: (String, String)*) =
       conf(
         how ++ Seq(
-          SpringbokConf.FILTER_WAIT.key -> wait,
-          SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> s"$benefit"
+          FilterConf.WAIT.key -> wait,
+          FilterConf.MIN_BENEFIT_MS.key -> s"$benefit"
         ): _*
       ) {
         val df = same(sql)
@@ -221,10 +221,10 @@ class RuntimeFilterSuite extends SpringbokTest {
     assert(codes("NEVER", 1000000, shuffled: _*) == (0 -> Set("SMALL_BENEFIT")))
     // It comes late, maybe too late; the scan of the broadcast join's own stage waits for it anyway.
     assert(codes("NEVER", 0, shuffled: _*)._2.isEmpty && codes("NEVER", 0)._2.isEmpty)
-    conf(SpringbokConf.FILTER_TYPES.key -> "IN,MINMAX") {
+    conf(FilterConf.TYPES.key -> "IN,MINMAX") {
       assert(codes("NEVER", 0, shuffled: _*) == (0 -> Set("NO_WAITING")))
     }
-    intercept[IllegalArgumentException](spark.conf.set(SpringbokConf.FILTER_WAIT.key, "sometimes"))
+    intercept[IllegalArgumentException](spark.conf.set(FilterConf.WAIT.key, "sometimes"))
   }
 
   test("row groups that cannot join are not read") {
@@ -299,11 +299,11 @@ class RuntimeFilterSuite extends SpringbokTest {
         assert(applied(df).isEmpty, key)
         declined(df)
       }
-      assert(reasons(SpringbokConf.FILTER_MODE.key, "OFF").contains("MODE"))
-      assert(reasons(SpringbokConf.FILTER_MODE.key, "LOCAL").contains("MODE"))
-      assert(reasons(SpringbokConf.FILTER_MAX_NUMBER.key, "0").contains("TOO_MANY_FILTERS"))
-      assert(reasons(SpringbokConf.FILTER_MAX_EDGE_NODES.key, "0").contains("PLAN_TOO_LARGE"))
-      assert(reasons(SpringbokConf.FILTER_TYPES.key, "MINMAX").contains("KIND_OFF"))
+      assert(reasons(FilterConf.MODE.key, "OFF").contains("MODE"))
+      assert(reasons(FilterConf.MODE.key, "LOCAL").contains("MODE"))
+      assert(reasons(FilterConf.MAX_NUMBER.key, "0").contains("TOO_MANY_FILTERS"))
+      assert(reasons(FilterConf.MAX_DEPENDENCY_NODES.key, "0").contains("PLAN_TOO_LARGE"))
+      assert(reasons(FilterConf.TYPES.key, "MINMAX").contains("KIND_OFF"))
       assert(reasons("spark.sql.exchange.reuse", "false").contains("EXCHANGE_REUSE_OFF"))
       assert(reasons("spark.sql.adaptive.enabled", "false").contains("ADAPTIVE_EXECUTION_OFF"))
     }
@@ -316,23 +316,23 @@ class RuntimeFilterSuite extends SpringbokTest {
       conf(shuffled: _*) {
         val sql = s"SELECT count(*), sum(f.v) FROM fact f $joins"
         assert(used(same(sql)).map(_.sourceKey).toSet == Set("mid_id", "sm"))
-        conf(SpringbokConf.FILTER_MAX_NUMBER.key -> "1") {
+        conf(FilterConf.MAX_NUMBER.key -> "1") {
           val df = same(sql)
           assert(used(df).map(_.sourceKey) == Seq("mid_id"), record(df).filters.map(_.reason.text))
           assert(record(df).filters.exists(_.reason.code == "TOO_MANY_FILTERS"))
         }
-        conf(SpringbokConf.FILTER_MAX_TOTAL_BYTES.key -> "0")(assert(used(same(sql)).isEmpty))
+        conf(FilterConf.MAX_TOTAL_BYTES.key -> "0")(assert(used(same(sql)).isEmpty))
       }
   }
 
   test(
     "more keys than a list holds: a bloom filter from merged partials, or none where merging costs too much"
   ) {
-    conf(noBroadcast, noSparkBroadcast, SpringbokConf.FILTER_IN_LIMIT.key -> "10") {
+    conf(noBroadcast, noSparkBroadcast, FilterConf.IN_LIMIT.key -> "10") {
       val sql = "SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5"
       val df = same(sql)
       assert(used(df).exists(_.kinds.contains("bloom")))
-      conf(SpringbokConf.FILTER_MERGE_BYTES.key -> "0")(
+      conf(FilterConf.MERGE_BYTES.key -> "0")(
         assert(declined(same(sql)).contains("SUMMARY_TOO_BIG"))
       )
     }

@@ -3,14 +3,14 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
 /** Groups that are partitioned by their join's key already, and get an exchange of their own for a filter. */
 class SeparateGroupsSuite extends SpringbokTest {
   override protected def sessionConf: Map[String, String] =
     super.sessionConf ++ shuffled ++ Map(
-      SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "0",
+      FilterConf.MIN_BENEFIT_MS.key -> "0",
       // Several tasks have groups of the same key: an aggregate that got lost would show.
       "spark.sql.files.maxPartitionBytes" -> "20000"
     )
@@ -76,12 +76,12 @@ class SeparateGroupsSuite extends SpringbokTest {
     assert(filtered(paid) == Set("big") && noted(paid))
     val df = same(all)
     assert(filtered(df).isEmpty && exchanges(df) == without(all) && !noted(df))
-    conf(SpringbokConf.FILTER_MIN_BENEFIT_MS.key -> "100000")(assert(filtered(same(sql)).isEmpty))
+    conf(FilterConf.MIN_BENEFIT_MS.key -> "100000")(assert(filtered(same(sql)).isEmpty))
     for (
       setting <- Seq(
-        SpringbokConf.FILTER_SEPARATE.key -> "false",
-        SpringbokConf.FILTER_MODE.key -> "LOCAL",
-        SpringbokConf.FILTER_WAIT.key -> "NEVER",
+        FilterConf.SEPARATE.key -> "false",
+        FilterConf.MODE.key -> "LOCAL",
+        FilterConf.WAIT.key -> "NEVER",
         "spark.sql.adaptive.enabled" -> "false"
       )
     )
@@ -90,7 +90,7 @@ class SeparateGroupsSuite extends SpringbokTest {
 
   test("an exchange that no filter is read from is taken back") {
     val sql = s"SELECT count(*), sum(b.v) FROM big b LEFT SEMI JOIN $few g ON b.k = g.k"
-    conf(SpringbokConf.FILTER_MAX_EDGE_NODES.key -> "1") {
+    conf(FilterConf.MAX_DEPENDENCY_NODES.key -> "1") {
       val df = same(sql)
       assert(filtered(df).isEmpty && exchanges(df) == without(sql) && !noted(df))
     }

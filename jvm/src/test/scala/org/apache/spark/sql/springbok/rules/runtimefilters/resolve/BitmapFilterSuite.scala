@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.KeyBitmap
 
 /**
@@ -71,8 +71,8 @@ class BitmapFilterSuite extends SpringbokTest {
         used(same(s"SELECT count(*), sum(n) FROM fact f JOIN mid m ON f.$key = m.$key WHERE m.grp = 7"))
           .flatMap(_.kinds)
       assert(kinds("apart").contains("bloom") && !kinds("apart").contains("bitmap"))
-      conf(SpringbokConf.FILTER_TYPES.key -> "BLOOM")(assert(kinds("k") == Seq("bloom")))
-      conf(SpringbokConf.FILTER_TYPES.key -> "IN")(assert(kinds("k").contains("bitmap")))
+      conf(FilterConf.TYPES.key -> "BLOOM")(assert(kinds("k") == Seq("bloom")))
+      conf(FilterConf.TYPES.key -> "IN")(assert(kinds("k").contains("bitmap")))
     }
   }
 }

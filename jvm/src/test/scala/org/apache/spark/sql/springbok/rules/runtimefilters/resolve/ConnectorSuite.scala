@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.springbok.{SpringbokExtensions, SpringbokTest}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -62,7 +62,7 @@ class ConnectorSuite extends SpringbokTest {
   }
 
   test("a connector is asked for a range where keys are too many to list") {
-    conf(shuffled :+ (SpringbokConf.FILTER_IN_LIMIT.key -> "3"): _*) {
+    conf(shuffled :+ (FilterConf.IN_LIMIT.key -> "3"): _*) {
       val df = same(byMonth("mem.fact"))
       assert(used(df).exists(_.kinds.contains("minmax")), why(df))
       assert(connector(df).exists(_.runtimeFilters.nonEmpty))

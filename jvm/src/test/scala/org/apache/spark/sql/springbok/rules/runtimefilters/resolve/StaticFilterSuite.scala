@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.record.FilterState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
@@ -84,7 +84,7 @@ class StaticFilterSuite extends SpringbokTest {
 
   // The end of an unknown range of days or instants once overflowed in Spark, and the query failed.
   test("too many keys to look at bound nothing") {
-    conf(SpringbokConf.FILTER_MAX_KEYS.key -> "10") {
+    conf(FilterConf.MAX_KEYS.key -> "10") {
       for (key <- Seq("k", "i", "day", "ts")) {
         val df =
           same(
@@ -99,10 +99,10 @@ class StaticFilterSuite extends SpringbokTest {
     val on = (key: String) => s"SELECT /*+ BROADCAST(d) */ count(*) FROM fact f JOIN dim d ON f.$key = d.$key"
     assert(declined(same(on("s"))) == Seq("ADAPTIVE_EXECUTION_OFF"))
     assert(declined(same(on("k").replace("BROADCAST", "MERGE"))) == Seq("ADAPTIVE_EXECUTION_OFF"))
-    conf(SpringbokConf.FILTER_TYPES.key -> "IN,BLOOM")(
+    conf(FilterConf.TYPES.key -> "IN,BLOOM")(
       assert(declined(same(on("k"))) == Seq("ADAPTIVE_EXECUTION_OFF"))
     )
-    conf(SpringbokConf.FILTER_MODE.key -> "OFF")(assert(declined(same(on("k"))) == Seq("MODE")))
+    conf(FilterConf.MODE.key -> "OFF")(assert(declined(same(on("k"))) == Seq("MODE")))
   }
 
   test("EXPLAIN and the report show it") {

@@ -1,0 +1,22 @@
+package org.apache.spark.sql.springbok.conf
+
+import org.apache.spark.internal.config.ConfigEntry
+
+/** The cluster that the cost model assumes. */
+object ClusterConf extends ConfArea {
+
+  val EXECUTORS: ConfigEntry[Int] =
+    number("cluster.executors", 0, _ >= 0, "The number must be 0 or more.")(
+      "Number of executors that the cost model assumes. If 0, it is read from the running cluster."
+    )
+
+  val CORES: ConfigEntry[Int] =
+    number("cluster.coresPerExecutor", 0, _ >= 0, "The number must be 0 or more.")(
+      "Cores of one executor that the cost model assumes. If 0, they are read from the running cluster."
+    )
+
+  val EXECUTOR_MEMORY: ConfigEntry[Long] =
+    bytes("cluster.executorMemory", 0L, _ >= 0, "The size must be 0 or more bytes.")(
+      "Heap of one executor, in bytes, that the cost model assumes. If 0, it is read from the running cluster."
+    )
+}

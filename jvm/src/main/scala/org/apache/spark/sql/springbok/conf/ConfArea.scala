@@ -1,0 +1,108 @@
+package org.apache.spark.sql.springbok.conf
+
+import java.util.Locale
+import java.util.concurrent.TimeUnit
+
+import scala.collection.mutable
+
+import org.apache.spark.internal.config.{ConfigBuilder, ConfigEntry, OptionalConfigEntry, TypedConfigBuilder}
+import org.apache.spark.network.util.ByteUnit
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * A documented setting.
+ *
+ * @param kind
+ *   what its values look like, for `settings.json`
+ * @param allowed
+ *   the values of a mode or a list of modes; empty for other kinds
+ */
+final case class Setting(entry: ConfigEntry[?], kind: String, allowed: Seq[String] = Nil)
+
+/**
+ * The settings of one area. Each entry is typed and documented, and joins the list of its area when it is built. Spark
+ * checks a value when it is set, and its error message names the values that are allowed.
+ */
+abstract private[conf] class ConfArea {
+  private val built = mutable.ArrayBuffer.empty[Setting]
+  private val hidden = mutable.ArrayBuffer.empty[ConfigEntry[?]]
+
+  /** The documented settings of this area, in the order in which they were built. */
+  def settings: Seq[Setting] = built.toSeq
+
+  /** Settings for tests. */
+  def internals: Seq[ConfigEntry[?]] = hidden.toSeq
+
+  protected def flag(key: String, default: Boolean)(doc: String): ConfigEntry[Boolean] =
+    added("boolean", builder(key, doc).booleanConf.createWithDefault(default))
+
+  protected def number(key: String, default: Int, valid: Int => Boolean, rule: String)(
+      doc: String
+  ): ConfigEntry[Int] =
+    added("int", builder(key, doc).intConf.checkValue(valid, rule).createWithDefault(default))
+
+  protected def fraction(key: String, default: Double, valid: Double => Boolean, rule: String)(
+      doc: String
+  ): ConfigEntry[Double] =
+    added("double", builder(key, doc).doubleConf.checkValue(valid, rule).createWithDefault(default))
+
+  protected def bytes(key: String, default: Long, valid: Long => Boolean, rule: String)(
+      doc: String
+  ): ConfigEntry[Long] =
+    added(
+      "bytes",
+      builder(key, doc).bytesConf(ByteUnit.BYTE).checkValue(valid, rule).createWithDefault(default)
+    )
+
+  /** A time in ms. A value may have a unit, such as `2s`. */
+  protected def time(key: String, default: Long, valid: Long => Boolean, rule: String)(
+      doc: String
+  ): ConfigEntry[Long] =
+    added(
+      "time",
+      builder(key, doc).timeConf(TimeUnit.MILLISECONDS).checkValue(valid, rule).createWithDefault(default)
+    )
+
+  protected def mode[M <: Mode](key: String, default: M, modes: Modes[M])(doc: String): ConfigEntry[M] = {
+    val names = text(key, doc).checkValues(modes.all.map(_.name).toSet)
+    val typed = new TypedConfigBuilder[M](names.parent, s => modes.named(names.converter(s)), _.name)
+    added("string", typed.createWithDefault(default), modes.all.map(_.name))
+  }
+
+  protected def modes[M <: Mode](key: String, modes: Modes[M], rule: String)(
+      doc: String
+  ): ConfigEntry[Seq[M]] = {
+    val all = modes.all.map(_.name)
+    val names = text(key, doc).toSequence.checkValue(_.forall(all.contains), rule)
+    val typed = new TypedConfigBuilder[Seq[M]](
+      names.parent,
+      s => names.converter(s).map(modes.named),
+      _.map(_.name).mkString(",")
+    )
+    added("list", typed.createWithDefault(modes.all), all)
+  }
+
+  /** A setting for tests, which is not documented. */
+  protected def internal[T](key: String, doc: String)(
+      of: ConfigBuilder => TypedConfigBuilder[T]
+  ): OptionalConfigEntry[T] = {
+    val entry = of(builder("internal." + key, doc).internal()).createOptional
+    hidden += entry
+    entry
+  }
+
+  private def text(key: String, doc: String): TypedConfigBuilder[String] =
+    builder(key, doc).stringConf.transform(_.toUpperCase(Locale.ROOT))
+
+  private def builder(key: String, doc: String): ConfigBuilder =
+    SQLConf.buildConf(ConfArea.prefix + key).doc(doc).version("0.1.0")
+
+  private def added[T](kind: String, entry: ConfigEntry[T], allowed: Seq[String] = Nil): ConfigEntry[T] = {
+    built += Setting(entry, kind, allowed)
+    entry
+  }
+}
+
+private[conf] object ConfArea {
+  val prefix = "spark.springbok."
+}

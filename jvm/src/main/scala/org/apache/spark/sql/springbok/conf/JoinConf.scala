@@ -1,0 +1,54 @@
+package org.apache.spark.sql.springbok.conf
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.internal.SQLConf
+
+/** The choice of join strategies. */
+object JoinConf extends ConfArea {
+
+  val ENABLED: ConfigEntry[Boolean] = flag("join.enabled", default = true)(
+    "Whether Springbok's cost model chooses the strategy of joins (broadcast hash, shuffled hash, sort-merge)."
+  )
+
+  val DEFAULT_MODE: ConfigEntry[JoinMode] = mode("join.defaultMode", JoinMode.Spark, JoinMode)(
+    "What is done with a join if its costs are unknown or equal: SPARK leaves it to Spark's own rules, BROADCAST and " +
+      "PARTITIONED take that distribution. A side is broadcast only if its size is known to be within the limits."
+  )
+
+  val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] =
+    bytes("join.broadcastBytesLimit", 256L << 20, _ >= 0, "The limit must be 0 or more bytes.")(
+      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. If 0, nothing is " +
+        "broadcast. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
+        "-1, only materialized stages are broadcast, up to spark.sql.adaptive.autoBroadcastJoinThreshold (nothing if " +
+        "that is not set)."
+    )
+
+  val BROADCAST_MEMORY_FRACTION: ConfigEntry[Double] = share("join.broadcastMemoryFraction", 0.1)(
+    "Largest fraction of the driver's heap, and of one executor's heap, that the build side of one broadcast may take."
+  )
+
+  val SHUFFLED_HASH_MEMORY_FRACTION: ConfigEntry[Double] = share("join.shuffledHashMemoryFraction", 0.3)(
+    "Largest fraction of a task's share of execution memory that one partition's hash table may take in a shuffled hash " +
+      "join. A join above this limit is a sort-merge join, which can spill."
+  )
+
+  private def share(key: String, default: Double)(doc: String): ConfigEntry[Double] =
+    fraction(key, default, v => v > 0 && v <= 1, "The fraction must be above 0 and at most 1.")(doc)
+
+  /**
+   * Largest build side, in bytes, that may be broadcast without a hint. Spark documents -1 as the way to switch automatic
+   * broadcasts off, so that is respected; so is a larger threshold than ours.
+   *
+   * @param measured
+   *   whether the side has run: adaptive execution has a threshold of its own for measured sizes
+   */
+  def broadcastBytes(conf: SQLConf, measured: Boolean): Long = {
+    val limit = conf.getConf(BROADCAST_BYTES_LIMIT)
+    val later = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).filter(_ => measured)
+    val spark = later.getOrElse(conf.autoBroadcastJoinThreshold)
+    if (conf.contains(BROADCAST_BYTES_LIMIT.key)) limit
+    else if (spark < 0) 0
+    else if (conf.autoBroadcastJoinThreshold < 0) spark
+    else math.max(limit, spark)
+  }
+}

@@ -1,0 +1,34 @@
+package org.apache.spark.sql.springbok.conf
+
+import org.apache.spark.internal.config.ConfigEntry
+
+/** Statistics that are read from files while a query is planned. */
+object StatsConf extends ConfArea {
+
+  val FOOTERS_ENABLED: ConfigEntry[Boolean] = flag("stats.footers.enabled", default = true)(
+    "Whether row counts and column ranges are read from the footers of Parquet and ORC files. For analyzed tables they " +
+      "serve to check the catalog's row count."
+  )
+
+  val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = flag("stats.dictionaries.enabled", default = true)(
+    "Whether predicates on string columns are evaluated on the dictionary values of Parquet files, of at most two files " +
+      "per table, to estimate their selectivity. Needs stats.footers.enabled too."
+  )
+
+  val FOOTERS_MAX_FILES: ConfigEntry[Int] =
+    number("stats.footers.maxFiles", 16, _ > 0, "At least one file must be read.")(
+      "Largest number of footers that are read for one table. The other files are estimated from these by their bytes."
+    )
+
+  val FOOTERS_MAX_MS: ConfigEntry[Long] =
+    time("stats.footers.maxMs", 1000L, _ > 0, "The time must be above 0 ms.")(
+      "Time in ms after which no further footer of a table is opened. The footers read so far are used for the next minute."
+    )
+
+  val FOOTERS_MAX_PARTITIONS: ConfigEntry[Int] =
+    number("stats.footers.maxPartitions", 5000, _ >= 0, "The number of partitions must not be negative.")(
+      "Largest number of partitions of a catalog table whose files are listed while the query is planned. Spark lists " +
+        "them when the scan starts, and uses the same cache of listings. If 0, no partitions are listed, and such tables " +
+        "need ANALYZE."
+    )
+}
