@@ -49,7 +49,7 @@ object JoinChoice {
   def apply(in: JoinInput): JoinChoice = distributed(in, decide(in, Alternatives.of(in)))
 
   /** For tests: one of the strategies that the join's type and keys allow, whatever it costs. */
-  def forced(in: JoinInput, seed: Int): JoinChoice = {
+  def random(in: JoinInput, seed: Int): JoinChoice = {
     val all = Alternatives.of(in)
     val legal = all
       .filter(_.ruledOut.forall {
@@ -74,15 +74,20 @@ object JoinChoice {
           byDefault(in, all, Reason.tie(best.cost))
         else JoinChoice(best.strategy, cheapest(in, best, rest.headOption), all)
       case _ if costsKnown => JoinChoice(Spark, Reason.allRuledOut, all)
-      case _ => byDefault(in, all, Reason.statsUnknown(in.left, in.right))
+      case _ => byDefault(in, all, Reason.statsUnknown(unknownSides(in)))
     }
   }
 
-  private def cheapest(in: JoinInput, best: Alternative, next: Option[Alternative]): Reason =
-    Reason.cheapest(best, next) { a =>
+  private def unknownSides(in: JoinInput): Seq[String] =
+    Seq("left" -> in.left, "right" -> in.right).collect { case (name, side) if side.rows.isEmpty => name }
+
+  private def cheapest(in: JoinInput, best: Alternative, next: Option[Alternative]): Reason = {
+    def named(a: Alternative) = {
       val distribution = Distribution.of(a.strategy, in.sides)
-      s"${Strategy.label(a.strategy)}${distribution.fold("")(d => s" (${d.name})")}"
+      s"${Strategy.label(a.strategy)}${distribution.fold("")(d => s" (${d.name})")}" -> a.cost
     }
+    Reason.cheapest(named(best), next.map(named))
+  }
 
   private def byDefault(in: JoinInput, all: Seq[Alternative], reason: Reason): JoinChoice = {
     val fits: Strategy => Boolean = in.defaultMode match {

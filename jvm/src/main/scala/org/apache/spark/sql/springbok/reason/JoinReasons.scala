@@ -2,7 +2,6 @@ package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
 import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf}
-import org.apache.spark.sql.springbok.cost.{Alternative, Side}
 
 /** Why a join is executed as it is. */
 private[springbok] trait JoinReasons { this: ReasonRegistry =>
@@ -19,14 +18,11 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "Every other strategy is ruled out; the alternatives say why."
   )
 
-  /**
-   * @param how
-   *   names the distribution of an alternative
-   */
-  def cheapest(best: Alternative, next: Option[Alternative])(how: Alternative => String): Reason =
+  /** The name and the cost of the cheapest strategy and of the next one. */
+  def cheapest(best: (String, Double), next: Option[(String, Double)]): Reason =
     next match {
-      case Some(n) => lowest(how(best), best.cost, how(n), n.cost)
-      case None => only(how(best), best.cost)
+      case Some(n) => lowest(best._1, best._2, n._1, n._2)
+      case None => only(best._1, best._2)
     }
 
   val tie: Double => Reason = strategy.of1(
@@ -35,14 +31,12 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "The default mode decides.",
     by(JoinConf.DEFAULT_MODE)
   )
-  private val unknownRows = strategy.of1[Seq[String]](
+  val statsUnknown: Seq[String] => Reason = strategy.of1(
     "STATS_UNKNOWN",
     "the rows of the {sides} side are unknown",
     "Collect statistics (`ANALYZE TABLE ... COMPUTE STATISTICS`) or store the table as Parquet; until then the default mode decides.",
     by(JoinConf.DEFAULT_MODE)
   )
-  def statsUnknown(left: Side, right: Side): Reason =
-    unknownRows(Seq("left" -> left, "right" -> right).filter(_._2.rows.isEmpty).map(_._1))
 
   val hint: String => Reason = strategy.of1(
     "USER_HINT",

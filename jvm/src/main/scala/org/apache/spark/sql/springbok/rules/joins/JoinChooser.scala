@@ -4,8 +4,8 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
-import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{Constraint, Distribution, JoinChoice, Strategy}
+import org.apache.spark.sql.springbok.conf.JoinConf
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Constraint, Distribution, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 /** Decides the joins of one plan, one after the other from the leaves up. */
 final private[joins] class JoinChooser(planning: JoinPlanning) {
   private val conf = planning.conf
-  private val forced = conf.getConf(SpringbokConf.FORCED)
+  private val policy = ChoicePolicy.of(conf)
   private val budget = new BroadcastBudget(planning)
 
   /** The join with the first decision about it. */
@@ -54,7 +54,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
   private def constraint(j: Join, record: JoinState, hints: UserHints): Option[Constraint] =
     if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
     else if (j.children.exists(PredictedPartitioning.broadcastStage)) Some(Constraint.BroadcastStarted)
-    else if (FewTasks.read(j) && forced.isEmpty) Some(Constraint.ReadByFewTasks)
+    else if (FewTasks.read(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)
     else
       hints.followed
         .map(Constraint.UserHint(_))
@@ -64,7 +64,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
     case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
       // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
       record.feedsPruning ||
-      forced.isEmpty && planning.feedsPruning(leftKeys ++ rightKeys)
+      !policy.ignoresCost && planning.feedsPruning(leftKeys ++ rightKeys)
     case _ => false
   }
 
@@ -72,10 +72,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
     val facts = JoinFacts.of(j, planning)
     val broadcast = facts.limits.broadcast.copy(held = budget.heldByOthers(record))
     val input = facts.copy(limits = facts.limits.copy(broadcast = broadcast))
-    // The revised strategy may differ from the first one, and is the same in all later revisions.
-    val revised = if (record.planned.isEmpty) 0 else 17
-    val cheapest =
-      forced.fold(JoinChoice(input))(s => JoinChoice.forced(input, s + record.id * 31 + revised))
+    val cheapest = policy.strategy(input, record.id, revised = record.planned.nonEmpty)
     val notes = hints.notes ++ ignoredStatistics(j) ++ Strategy
       .build(cheapest.chosen)
       .map(input.sides(_).broadcast.sharedBy)

@@ -53,11 +53,11 @@ private[springbok] object OrderDecision {
     val least = conf.getConf(ReorderConf.MIN_GAIN)
     // What it costs more where no predicate of unknown selectivity removes a row.
     val loss = (unguessed(best) - unguessed(b.tree)) / (scans + unguessed(b.tree))
-    val why =
-      if (gain <= 0 || gain < least) Reason.smallGain(math.max(0, gain), least)
-      else if (loss > gain * tolerance) Reason.guessedGain(gain, loss)
-      else Reason.lowerCost(after / 1e6, before / 1e6)
-    val chosen = Option.when(why.code == "LOWER_COST")(best)
+    val against =
+      if (gain <= 0 || gain < least) Some(Reason.smallGain(math.max(0, gain), least))
+      else if (loss > gain * tolerance) Some(Reason.guessedGain(gain, loss))
+      else None
+    val chosen = Option.when(against.isEmpty)(best)
     OrderDecision(
       chosen,
       LoggedOrder(
@@ -66,7 +66,7 @@ private[springbok] object OrderDecision {
         chosen.map(label(b, _)),
         Some(before / 1e6),
         Some(after / 1e6),
-        why
+        against.getOrElse(Reason.lowerCost(after / 1e6, before / 1e6))
       )
     )
   }

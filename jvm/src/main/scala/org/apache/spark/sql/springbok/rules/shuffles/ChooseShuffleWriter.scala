@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExch
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{Cluster, ShuffleWriteCost, StageTasks}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost, StageTasks}
 import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.JoinEstimates
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -43,20 +43,15 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       val record = JoinState.first(plan).map(_.query)
       RuleGuard("ChooseShuffleWriter", plan, record) {
         val n = conf.numShufflePartitions
-        val other = more(n)
+        val policy = ChoicePolicy.of(conf)
+        val other = policy.sortedPartitions(n, SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD))
         val helps = n < other && n * 2 >= other && sortsShuffles && conf.coalesceShufflePartitionsEnabled
         if (!helps || !plan.exists(mayChange(n)) || plan.exists(MarkRepartitions.isMarked)) plan
-        else rewritten(plan, n, other, record.fold(new PlanStats.Lasting)(_.lasting))
+        else rewritten(plan, n, other, policy, record.fold(new PlanStats.Lasting)(_.lasting))
       }
     }
 
   private def sortsShuffles: Boolean = SparkEnv.get.shuffleManager.isInstanceOf[SortShuffleManager]
-
-  private def forced: Option[Int] = conf.getConf(SpringbokConf.FORCED)
-
-  /** The number of partitions that a shuffle of `n` may get instead. */
-  private def more(n: Int): Int =
-    if (forced.isDefined) n + 1 else SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD) + 1
 
   private def mayChange(n: Int)(p: SparkPlan): Boolean = p match {
     case e: ShuffleExchangeExec if e.shuffleOrigin == ENSURE_REQUIREMENTS =>
@@ -67,7 +62,13 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
     case _ => false
   }
 
-  private def rewritten(plan: SparkPlan, n: Int, other: Int, lasting: PlanStats.Lasting): SparkPlan = {
+  private def rewritten(
+      plan: SparkPlan,
+      n: Int,
+      other: Int,
+      policy: ChoicePolicy,
+      lasting: PlanStats.Lasting
+  ): SparkPlan = {
     val estimates = new JoinEstimates(conf, lasting)
     val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
     val tasks = new StageTasks(estimates.counted, cores, conf)
@@ -94,7 +95,7 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
     val groups = StageInputs.groups(plan, mayChange(n)).zipWithIndex
     val chosen = groups.flatMap { case (g, i) =>
       val wanted = g.fixed match {
-        case Nil => forced.fold(g.pending.map(saved).sum > 0)(seed => math.floorMod(seed + i, 2) == 0)
+        case Nil => policy.sortsShuffles(i)(g.pending.map(saved).sum > 0)
         case numbers => numbers.forall(_ == other)
       }
       if (wanted) g.pending else Nil

@@ -13,8 +13,8 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{FilterCost, JoinCost}
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost, JoinCost}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.physical.StageFeedback
 import org.apache.spark.sql.springbok.reason.Reason
@@ -41,6 +41,7 @@ final private[springbok] class JoinEstimates(
     adaptive: Boolean = true
 ) {
   private val stats = new PlanStats(Some(new StageFeedback), lasting)
+  private val policy = ChoicePolicy.of(conf)
   private val minRejection = conf.getConf(FilterConf.MIN_REJECTION)
   val deterministic: Determinism = new Determinism
   private val directions = new IdentityHashMap[BaseJoinExec, Option[Either[Reason, Direction]]]()
@@ -116,12 +117,9 @@ final private[springbok] class JoinEstimates(
         else if (hinted.size == 1) hinted
         else if (fixed.size > 1 && selective.nonEmpty) selective
         else fixed
-      val forced =
-        for (s <- conf.getConf(SpringbokConf.FORCED); r <- JoinState.of(j))
-          yield sides(math.floorMod(s + r.id, sides.size))
-      Right(
-        Direction(forced.getOrElse(sides.minBy(s => bytes(j, Direction(s), sources(s)))))
-      )
+      def cheapest = sides.minBy(s => bytes(j, Direction(s), sources(s)))
+      val side = JoinState.of(j).fold(cheapest)(r => policy.creationSide(sides, r.id)(cheapest))
+      Right(Direction(side))
     }
   }
 

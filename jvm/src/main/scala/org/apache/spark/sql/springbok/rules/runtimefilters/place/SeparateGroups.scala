@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{Cluster, FilterCost}
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterHint, JoinState}
@@ -48,7 +48,7 @@ final private[springbok] class SeparateGroups(
     conf: SQLConf
 ) {
   import SeparateGroups._
-  private val forced = conf.getConf(SpringbokConf.FORCED)
+  private val policy = ChoicePolicy.of(conf)
   private lazy val targets = new FilterTargets(plan, estimates)
   private lazy val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
 
@@ -125,7 +125,7 @@ final private[springbok] class SeparateGroups(
   private def reader(j: ShuffledJoin, record: JoinState, side: Int, g: Groups): Option[Reader] = {
     val d = Direction(side)
     val wanted = FilterHint.wants(j, 1 - side) ||
-      forced.exists(seed => math.floorMod(seed + record.id, 2) == 0)
+      policy.separatesGroups(record.id)
     val benefits = for {
       on <- FilterOn.of(j, d) if on.range.isEmpty && !FilterHint.forbids(j, 1 - side)
       key <- FilterKey.of(on.probe).filter(FilterKey.admissible)

@@ -5,8 +5,8 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
 import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilters}
 import org.apache.spark.sql.springbok.record.JoinState
 
@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.record.JoinState
 final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, conf: SQLConf) {
   private val setting = conf.getConf(FilterConf.WAIT)
   private val waitMs = conf.getConf(FilterConf.WAIT_TIME)
-  private val forced = conf.getConf(SpringbokConf.FORCED)
+  private val policy = ChoicePolicy.of(conf)
   private val blooms = conf.getConf(FilterConf.TYPES).contains(FilterType.Bloom)
   private val buildTime = new BuildTime(estimates, cores, conf)
 
@@ -27,8 +27,7 @@ final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, con
       case FilterWait.Always => true
       case FilterWait.Never => false
       case _ if record.scansWait.contains(on.index) => record.scansWait(on.index)
-      case _ if forced.isDefined => math.floorMod(forced.get + record.id + on.index, 3) > 0
-      case _ => buildTime.idleMs(exchange) <= benefitMs
+      case _ => policy.waits(record.id, on.index)(buildTime.idleMs(exchange) <= benefitMs)
     })
 
   /**
@@ -37,7 +36,7 @@ final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, con
    */
   def mayBeLate(j: BaseJoinExec, on: FilterOn, t: Target, kept: Option[Double]): Boolean = {
     val pays = FilterCost.pays(kept.getOrElse(FilterCost.unknownKept), t.saving.ns, FilterCost.test(0))
-    blooms && on.range.isEmpty && on.from.isEmpty && !t.grouped && (pays || forced.isDefined) && !j.exists {
+    blooms && on.range.isEmpty && on.from.isEmpty && !t.grouped && (pays || policy.ignoresCost) && !j.exists {
       case e: ShuffleExchangeExec => e.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
       case _ => false
     }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
 import org.apache.spark.sql.springbok.keys.{
   BitmapContains,
   BloomContains,
@@ -37,10 +37,11 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   private val record = f.info.record
   private var found = BuildFacts.unknown
   private var effect = FilterEffect.none
+  private val policy = ChoicePolicy.of(conf)
   private val types = conf.getConf(FilterConf.TYPES).toSet
 
   /** Made whatever it is worth: the query asks for it, or a test. */
-  private val forced = f.info.wanted || conf.getConf(SpringbokConf.FORCED).isDefined
+  private val forced = f.info.wanted || policy.ignoresCost
 
   /** The filter decided; a copy of it elsewhere in the plan, with the same build side, shares the decision. */
   def resolved: SparkPlan = {
@@ -215,10 +216,8 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
           KeySet(None, bytes, rate, FilterCost.test(bytes))
         }
     val most = math.max(smallBitmap, bloom.fold(_ => 0L, _.bytes))
-    // Where filters are forced, of either kind.
-    val wanted = conf.getConf(SpringbokConf.FORCED).forall(seed => math.floorMod(seed + record.join, 2) == 0)
     val bitmap =
-      if (!bitmaps || !types(FilterType.In) || !wanted) None
+      if (!bitmaps || !types(FilterType.In) || !policy.allowsBitmap(record.join)) None
       else
         for {
           (low, high) <- whole(k)

@@ -1,0 +1,50 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+
+/** How planning chooses among several possible plans: by expected cost, or at random for tests. */
+trait ChoicePolicy {
+
+  /** Whether a plan that is possible is also made if it is not expected to pay. */
+  def ignoresCost: Boolean
+
+  /** The strategy of the join with this id, at its first planning or when it is revised with measured sizes. */
+  def strategy(in: JoinInput, join: Int, revised: Boolean): JoinChoice
+
+  /** The side whose keys filter the other one. */
+  def creationSide[S](possible: Seq[S], join: Int)(cheapest: => S): S
+
+  /** Whether scans wait for the stage that this key of the join comes from. */
+  def waits(join: Int, key: Int)(pays: => Boolean): Boolean
+
+  /** Whether the groups that this join reads get a stage of their own even if that is not expected to pay. */
+  def separatesGroups(join: Int): Boolean
+
+  /** Whether a filter of this join may be a bitmap if its keys allow one. */
+  def allowsBitmap(join: Int): Boolean
+
+  /** Whether the exchanges of a group, which need the same number of partitions, use the sorting shuffle writer. */
+  def sortsShuffles(group: Int)(pays: => Boolean): Boolean
+
+  /** Partitions of an exchange that is to use the sorting shuffle writer. */
+  def sortedPartitions(current: Int, bypassThreshold: Int): Int
+}
+
+object ChoicePolicy {
+
+  /** The policy of one planning. */
+  def of(conf: SQLConf): ChoicePolicy =
+    conf.getConf(SpringbokConf.FORCED).fold[ChoicePolicy](CostBasedPolicy)(new RandomChoicePolicy(_))
+}
+
+private object CostBasedPolicy extends ChoicePolicy {
+  override def ignoresCost: Boolean = false
+  override def strategy(in: JoinInput, join: Int, revised: Boolean): JoinChoice = JoinChoice(in)
+  override def creationSide[S](possible: Seq[S], join: Int)(cheapest: => S): S = cheapest
+  override def waits(join: Int, key: Int)(pays: => Boolean): Boolean = pays
+  override def separatesGroups(join: Int): Boolean = false
+  override def allowsBitmap(join: Int): Boolean = true
+  override def sortsShuffles(group: Int)(pays: => Boolean): Boolean = pays
+  override def sortedPartitions(current: Int, bypassThreshold: Int): Int = bypassThreshold + 1
+}
