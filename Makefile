@@ -53,7 +53,7 @@ format: $(VENV)  ## rewrite the sources as lint wants them
 	$(BIN)/ruff format python tests tools benchmarks
 	$(PYTHON) tools/sbt.py scalafmtAll scalafmtSbt scalafixAll
 
-docs:  ## docs/configs.md, docs/reasons.md and the settings that Python knows, from the JVM half
+docs:  ## docs/configs.md, docs/reasons.md, docs/report.schema.json and the settings that Python knows, from the JVM half
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.WriteDocs"
 
 bench bench-check: RUNS = 3

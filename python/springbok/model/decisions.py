@@ -42,11 +42,15 @@ class Side:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A strategy with its cost in bytes and the terms that it is the sum of, or why it is ruled out."""
+    """A strategy with its cost in bytes and the terms that it is the sum of, or why it is ruled out.
+
+    `impala_cost_bytes` is what Impala's own formula gives for a broadcast.
+    """
 
     strategy: str
     terms: dict[str, float]
     cost_bytes: float | None = None
+    impala_cost_bytes: float | None = None
     ruled_out: Reason | None = None
 
 
@@ -54,6 +58,7 @@ class Alternative:
 class Join:
     """A join: what Springbok decided (`planned`), what the plan has (`strategy`, `build`, `distribution`), and why.
 
+    `spark_strategy` is what Spark alone would plan by the sizes that it knows.
     `revised`: the plan had `before` and was changed at run time. `strategy` is None for a join that was optimized away.
     `memory_bytes` is what it may take of one executor; `notes` say what else its costs and inputs depend on, and what
     of the query was ignored.
@@ -71,6 +76,7 @@ class Join:
     hint: str | None = None
     hint_honoured: bool | None = None
     planned: str | None = None
+    spark_strategy: str | None = None
     before: str | None = None
     strategy: str | None = None
     build: str | None = None
@@ -105,7 +111,7 @@ class Filter:
     from_fragment: int | None = None
     to_fragments: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
-    expected_kept: float | None = None
+    expected_retained: float | None = None
     build_rows: int | None = None
     build_keys: int | None = None
     bytes: int | None = None

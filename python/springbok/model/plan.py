@@ -23,7 +23,7 @@ class Table:
     """
 
     format: str
-    bytes: float
+    bytes: int
     rows_source: str
     name: str | None = None
     rows: float | None = None

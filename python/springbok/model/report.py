@@ -12,7 +12,7 @@ from springbok.errors import SpringbokError
 from springbok.model.decisions import Conjuncts, Filter, Join, JoinOrder, Reason
 from springbok.model.plan import Fragment, Table
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 R = TypeVar("R", bound="ReportData")
 
 

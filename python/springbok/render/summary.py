@@ -57,8 +57,8 @@ def _join(j: Join) -> tuple[str, ...]:
 def _filter(f: Filter) -> tuple[str, ...]:
     if f.status == "used":
         what = removed(f)
-    elif f.status == "placed" and f.expected_kept is not None:
-        what = f"expected to retain {f.expected_kept:.0%} of the rows"
+    elif f.status == "placed" and f.expected_retained is not None:
+        what = f"expected to retain {f.expected_retained:.0%} of the rows"
     else:
         what = f"{f.reason.code}: {f.reason.text}"
     return filter_name(f), str(f.join), f.status, what

@@ -42,7 +42,9 @@ def strategy(j: Join) -> str:
 
 def spark_alone(j: Join) -> str:
     """What Spark would have planned; empty if the report does not say."""
-    return "the same" if j.planned_by_spark else ""
+    if j.planned_by_spark or j.spark_strategy == strategy(j):
+        return "the same"
+    return j.spark_strategy or ""
 
 
 def cost_of(a: Alternative) -> str:
@@ -50,7 +52,8 @@ def cost_of(a: Alternative) -> str:
     if a.ruled_out:
         return f"ruled out, {a.ruled_out}"
     terms = ", ".join(f"{name} {size(b)}" for name, b in a.terms.items())
-    return f"costs {size(a.cost_bytes)}" + (f" ({terms})" if len(a.terms) > 1 else "")
+    impala = f", by Impala's formula {size(a.impala_cost_bytes)}" if a.impala_cost_bytes is not None else ""
+    return f"costs {size(a.cost_bytes)}" + (f" ({terms})" if len(a.terms) > 1 else "") + impala
 
 
 def cost(a: Alternative) -> str:

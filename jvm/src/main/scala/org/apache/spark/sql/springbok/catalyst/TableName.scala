@@ -1,10 +1,24 @@
 package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.TableCacheQueryStageExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
-/** What a table of files is called: as in the catalog, else the last part of its path. */
+/** What a table is called: as in the catalog, else by the last part of its path. */
 private[springbok] object TableName {
   def apply(id: Option[TableIdentifier], fs: HadoopFsRelation): Option[String] =
     id.map(_.table).orElse(fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
+
+  /** The name of the table that an operator scans, else a word for what it reads. */
+  def of(scan: SparkPlan): String = scan match {
+    case s: FileSourceScanExec => apply(s.tableIdentifier, s.relation).getOrElse("files")
+    case b: BatchScanExec => b.table.name
+    case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
+    case t: TableCacheQueryStageExec => of(t.inMemoryTableScan)
+    case r: RowDataSourceScanExec => r.tableIdentifier.fold("external table")(_.table)
+    case _ => "rows"
+  }
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
+import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.reason.Reason
 
 /** What executes a join. */
@@ -19,6 +20,15 @@ object Strategy {
   /** Left as Spark plans it. */
   case object Spark extends Strategy("as Spark plans it")
 
+  /** What a physical join is. */
+  def of(j: BaseJoinExec): Strategy = j match {
+    case b: BroadcastHashJoinExec => Broadcast(b.buildSide)
+    case h: ShuffledHashJoinExec => ShuffledHash(h.buildSide)
+    case _: SortMergeJoinExec => SortMerge
+    case n: BroadcastNestedLoopJoinExec => NestedLoop(n.buildSide)
+    case _ => Cartesian
+  }
+
   def build(s: Strategy): Option[BuildSide] = s match {
     case Broadcast(b) => Some(b)
     case ShuffledHash(b) => Some(b)
@@ -27,8 +37,5 @@ object Strategy {
   }
 
   /** With the side that it builds: `broadcast hash, build left`. */
-  def label(s: Strategy): String = label(s.name, build(s))
-
-  def label(name: String, build: Option[BuildSide]): String =
-    name + build.fold("")(b => s", build ${Reason.side(b)}")
+  def label(s: Strategy): String = s.name + build(s).fold("")(b => s", build ${Reason.side(b)}")
 }

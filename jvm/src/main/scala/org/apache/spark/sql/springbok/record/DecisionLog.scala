@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.record
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.ExprId
-import org.apache.spark.sql.catalyst.plans.logical.JoinHint
 import org.apache.spark.sql.springbok.catalyst.FailureLog
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
@@ -27,14 +26,12 @@ final class DecisionLog extends FailureLog {
     loggedFailures ++= other.loggedFailures: Unit
   }
 
-  def addJoin(
-      joinType: String,
-      leftKeys: Seq[String],
-      rightKeys: Seq[String],
-      other: Option[String],
-      hint: JoinHint
-  ): LoggedJoin = synchronized {
-    val j = new LoggedJoin(loggedJoins.size, joinType, leftKeys, rightKeys, other, hint)
+  /**
+   * @param make
+   *   the join with this number
+   */
+  def addJoin(make: Int => LoggedJoin): LoggedJoin = synchronized {
+    val j = make(loggedJoins.size)
     loggedJoins += j
     j
   }

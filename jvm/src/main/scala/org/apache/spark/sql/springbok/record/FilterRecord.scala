@@ -82,6 +82,3 @@ final class FilterRecord(
   def decline(why: Reason, found: BuildFacts = BuildFacts.unknown): Unit =
     transition(s => Declined(why, s.placement, found))
 }
-
-/** The column of a table that a filter is applied to. */
-final case class FilterColumn(table: String, column: String)

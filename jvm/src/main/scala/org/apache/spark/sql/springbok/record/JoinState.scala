@@ -74,12 +74,12 @@ object JoinState {
 
   def of(j: LogicalPlan): Option[JoinState] = j.getTagValue(tag)
 
-  def of(j: BaseJoinExec): Option[JoinState] = j.logicalLink.flatMap(of)
+  def of(p: SparkPlan): Option[JoinState] = p match {
+    case j: BaseJoinExec => j.logicalLink.flatMap(l => of(l))
+    case _ => None
+  }
 
-  /** That of the first join of a physical plan that has one. */
+  /** The state of the first join of a physical plan that has one. */
   def first(plan: SparkPlan): Option[JoinState] =
-    plan.collectFirst(Function.unlift[SparkPlan, JoinState] {
-      case j: BaseJoinExec => of(j)
-      case _ => None
-    })
+    plan.collectFirst(Function.unlift((p: SparkPlan) => of(p)))
 }

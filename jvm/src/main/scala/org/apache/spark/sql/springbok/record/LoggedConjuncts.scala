@@ -13,18 +13,3 @@ final case class LoggedConjuncts(
     after: Double,
     order: Seq[LoggedConjunct]
 )
-
-/**
- * One of these conjuncts.
- *
- * @param cost
- *   ns per row
- * @param selectivity
- *   the fraction of the rows that pass, None if unknown
- */
-final case class LoggedConjunct(
-    condition: String,
-    cost: Double,
-    selectivity: Option[Double],
-    mayRaise: Boolean
-)

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.record
 
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.JoinHint
+import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.reason.Reason
 
 /**
@@ -11,6 +12,8 @@ import org.apache.spark.sql.springbok.reason.Reason
  *   the conjuncts that are not equalities of keys
  * @param hint
  *   the query's own hint
+ * @param sparkStrategy
+ *   the strategy that Spark's planner would choose by the sizes that it knows
  */
 final class LoggedJoin(
     @volatile private[record] var number: Int,
@@ -18,23 +21,28 @@ final class LoggedJoin(
     val leftKeys: Seq[String],
     val rightKeys: Seq[String],
     val other: Option[String],
-    val hint: JoinHint
+    val hint: JoinHint,
+    val sparkStrategy: Option[Strategy]
 ) {
-  @volatile private var decisions = (Option.empty[JoinDecision], Option.empty[JoinDecision])
+  @volatile private var first = Option.empty[JoinDecision]
+  @volatile private var last = Option.empty[JoinDecision]
   @volatile private[record] var separation: Option[Reason] = None
 
   def id: Int = number
 
   /** What the first planning decided. */
-  def planned: Option[JoinDecision] = decisions._1
+  def planned: Option[JoinDecision] = first
 
   /** What the last planning decided. */
-  def latest: Option[JoinDecision] = decisions._2
+  def latest: Option[JoinDecision] = last
 
   /** Why its groups have an exchange of their own. */
   def separated: Option[Reason] = separation
 
-  private[record] def decided(d: JoinDecision): Unit = decisions = (planned.orElse(Some(d)), Some(d))
+  private[record] def decided(d: JoinDecision): Unit = {
+    if (first.isEmpty) first = Some(d)
+    last = Some(d)
+  }
 }
 
 object LoggedJoin {

@@ -37,10 +37,10 @@ final class PlanningState extends FailureLog {
 
   /**
    * @param make
-   *   the join's entry in the log
+   *   the join with this number, for the log
    */
-  def addJoin(make: DecisionLog => LoggedJoin): JoinState = root.synchronized {
-    val j = new JoinState(this, make(log))
+  def addJoin(make: Int => LoggedJoin): JoinState = root.synchronized {
+    val j = new JoinState(this, log.addJoin(make))
     root.joinStates += j
     j
   }

@@ -3,8 +3,7 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState}
-import org.json4s.JObject
-import org.json4s.JsonDSL._
+import org.apache.spark.sql.springbok.report.model.{FilterEntry, ReasonEntry}
 
 /** The runtime filters of a query, made or not, with what they removed. */
 final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, numbers: PlanNumbers) {
@@ -20,7 +19,7 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
   }.toMap
 
   // Placed ones first, in the order of their ids.
-  def json: Seq[JObject] = log.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(one)
+  def entries: Seq[FilterEntry] = log.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(entry)
 
   /** Rows that all filters removed row by row. */
   def rowsRemoved: Long = log.filters.flatMap(f => removed(tested(f))).sum
@@ -37,40 +36,41 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
   private def removed(tested: Seq[AppliedRuntimeFilterExec]): Option[Long] =
     rowsIn(tested).map(_ - tested.map(_.metrics("numOutputRows").value).sum)
 
-  private def one(f: FilterRecord): JObject = {
-    val nodes = at.getOrElse(f, Nil)
-    val tests = tested(f)
+  private def entry(f: FilterRecord): FilterEntry = {
+    val (state, nodes, tests) = (f.state, at.getOrElse(f, Nil), tested(f))
+    val effect = f.effect
     val pauses = Option.when(tests.nonEmpty)(tests.map(_.metrics("numPauses").value).sum)
     val scan = nodes
       .flatMap(_.plan.collectFirst { case s: FileSourceScanExec => s })
       .headOption
       .filter(_ => numbers.ran)
-    val (state, found, effect) = (f.state, f.state.found, f.effect)
-    ("id" -> f.number.map(_ => f.id)) ~
-      ("join" -> f.join) ~
-      ("source" -> f.sourceKey) ~
-      ("target_table" -> f.targetTable) ~
-      ("target_column" -> f.targetColumn) ~
-      ("from_fragment" -> f.number.flatMap(_ => sources.get(f.id))) ~
-      ("to_fragments" -> nodes.map(n => graph.home(n.id)).distinct) ~
-      ("status" -> FilterReport.status(state, numbers.ran)) ~
-      ("reason" -> ReportJson.reason(state.reason)) ~
-      ("kinds" -> f.kinds) ~
-      ("expected_kept" -> ReportJson.finite(f.expectedRetained)) ~
-      ("build_rows" -> found.rows) ~
-      ("build_keys" -> found.keys) ~
-      ("bytes" -> effect.bytes) ~
-      ("false_positive_rate" -> effect.falsePositiveRate) ~
-      ("waited_ms" -> found.waitedMs) ~
-      ("rows_in" -> rowsIn(tests)) ~
-      ("rows_removed" -> removed(tests)) ~
-      ("row_groups" -> effect.rowGroups.map(_._2)) ~
-      ("row_groups_removed" -> effect.rowGroups.map(_._1)) ~
-      ("files" -> scan.flatMap(s => numbers.footers(s.relation)).map(_.files)) ~
-      ("files_read" -> scan.flatMap(PlanNumbers.metric(_, "numFiles"))) ~
-      ("scan_rows" -> scan.map(rowsOf)) ~
-      ("pauses" -> pauses) ~
-      ("switched_off" -> pauses.map(_ > 0))
+    FilterEntry(
+      id = f.number.map(_ => f.id),
+      join = f.join,
+      source = f.sourceKey,
+      targetTable = f.targetTable,
+      targetColumn = f.targetColumn,
+      fromFragment = f.number.flatMap(_ => sources.get(f.id)),
+      toFragments = nodes.map(n => graph.home(n.id)).distinct,
+      status = FilterReport.status(state, numbers.ran),
+      reason = ReasonEntry(state.reason),
+      kinds = f.kinds,
+      expectedRetained = Shown.finite(f.expectedRetained),
+      buildRows = state.found.rows,
+      buildKeys = state.found.keys,
+      bytes = effect.bytes,
+      falsePositiveRate = effect.falsePositiveRate,
+      waitedMs = state.found.waitedMs,
+      rowsIn = rowsIn(tests),
+      rowsRemoved = removed(tests),
+      rowGroups = effect.rowGroups.map(_._2),
+      rowGroupsRemoved = effect.rowGroups.map(_._1),
+      files = scan.flatMap(s => numbers.footers(s.relation)).map(_.files),
+      filesRead = scan.flatMap(PlanNumbers.metric(_, "numFiles")),
+      scanRows = scan.map(rowsOf),
+      pauses = pauses,
+      switchedOff = pauses.map(_ > 0)
+    )
   }
 
   /** Rows that came out of an operator, or of the first one below it that counts them. */

@@ -8,11 +8,16 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
+import org.apache.spark.sql.springbok.catalyst.TableName
+import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.keys.FilterKey
-import org.apache.spark.sql.springbok.record.{FilterRecord, LoggedJoin}
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.FilterTargets
-import org.json4s.JObject
-import org.json4s.JsonDSL._
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
+import org.apache.spark.sql.springbok.report.model.{
+  ExchangeEntry,
+  FragmentEntry,
+  NodeEntry,
+  PartitioningEntry
+}
 
 /** The fragments of a plan: query stages with their operators, how their rows are spread, and where they go. */
 final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNumbers) {
@@ -20,41 +25,47 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
     .flatMap(f => f.inputs.map(_ -> f.id))
     .groupMap(_._1)(_._2)
 
-  def json: Seq[JObject] = graph.fragments.map { f =>
-    ("id" -> f.id) ~
-      ("kind" -> f.kind) ~
-      ("inputs" -> f.inputs) ~
-      ("partitioning" -> partitioning(f)) ~
-      ("nodes" -> f.nodes.map(node)) ~
-      ("exchange" -> f.exchange.map(exchange(f, _)))
+  def entries: Seq[FragmentEntry] = graph.fragments.map { f =>
+    FragmentEntry(
+      f.id,
+      f.kind,
+      f.inputs,
+      partitioning(f),
+      f.nodes.map(node),
+      f.exchange.map(exchange(f, _))
+    )
   }
 
-  private def node(n: PlanNode): JObject =
-    ("id" -> n.id) ~
-      ("parent" -> n.parent) ~
-      ("operator" -> n.plan.nodeName) ~
-      ("label" -> FragmentReport.label(n.plan)) ~
-      ("join" -> JoinReport.record(n.plan).map(_.id)) ~
-      ("filter" -> FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id))) ~
-      ("estimated_rows" -> numbers.estimatedRows(n)) ~
-      ("rows" -> numbers.rows(n))
+  private def node(n: PlanNode): NodeEntry =
+    NodeEntry(
+      id = n.id,
+      parent = n.parent,
+      operator = n.plan.nodeName,
+      label = FragmentReport.label(n.plan),
+      join = JoinState.of(n.plan).map(_.id),
+      filter = FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id)),
+      estimatedRows = numbers.estimatedRows(n),
+      rows = numbers.rows(n)
+    )
 
-  private def exchange(f: PlanFragment, e: Exchange): JObject = {
+  private def exchange(f: PlanFragment, e: Exchange): ExchangeEntry = {
     val in = PlanInput.Fragment(f.id)
-    val (rows, bytes) = (numbers.sent(e), numbers.bytes(in))
-    ("partitioning" -> FragmentReport.partitioning(e.outputPartitioning)) ~
-      ("to" -> readers.getOrElse(f.id, Nil)) ~
-      ("estimated_rows" -> numbers.estimatedRows(in)) ~
-      ("estimated_bytes" -> numbers.estimatedBytes(in)) ~
-      ("rows" -> rows) ~
-      ("bytes" -> bytes) ~
-      ("written_bytes" -> (if (numbers.ran) PlanNumbers.metric(e, "shuffleBytesWritten") else None)) ~
-      ("q_error" -> ReportJson.qError(numbers.estimatedRows(in), rows))
+    val (estimated, rows) = (numbers.estimatedRows(in), numbers.sent(e))
+    ExchangeEntry(
+      partitioning = FragmentReport.partitioning(e.outputPartitioning),
+      to = readers.getOrElse(f.id, Nil),
+      estimatedRows = estimated,
+      estimatedBytes = numbers.estimatedBytes(in),
+      rows = rows,
+      bytes = numbers.bytes(in),
+      writtenBytes = if (numbers.ran) PlanNumbers.metric(e, "shuffleBytesWritten") else None,
+      qError = Shown.qError(estimated, rows)
+    )
   }
 
   /** How a fragment's rows are spread: as its leftmost input gives them, broadcasts apart. */
-  private def partitioning(f: PlanFragment): JObject = {
-    def leaf(n: PlanNode): Option[JObject] =
+  private def partitioning(f: PlanFragment): PartitioningEntry = {
+    def leaf(n: PlanNode): Option[PartitioningEntry] =
       if (n.inputs.isEmpty) Some(FragmentReport.scanned(n.plan))
       else
         n.inputs.iterator
@@ -66,32 +77,32 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
               }
           }
           .nextOption()
-    f.nodes.headOption.flatMap(leaf).getOrElse("kind" -> "unpartitioned")
+    f.nodes.headOption.flatMap(leaf).getOrElse(PartitioningEntry("unpartitioned"))
   }
 }
 
 private[springbok] object FragmentReport {
-  def partitioning(p: Partitioning): JObject = p match {
-    case SinglePartition => "kind" -> "unpartitioned"
+  def partitioning(p: Partitioning): PartitioningEntry = p match {
+    case SinglePartition => PartitioningEntry("unpartitioned")
     case h: HashPartitioningLike => spread("hash", h.expressions, h.numPartitions)
     case r: RangePartitioning => spread("range", r.ordering.map(_.child), r.numPartitions)
-    case _: BroadcastPartitioning => "kind" -> "broadcast"
+    case _: BroadcastPartitioning => PartitioningEntry("broadcast")
     case c: PartitioningCollection => partitioning(c.partitionings.head)
     case other => spread("random", Nil, other.numPartitions)
   }
 
-  private def scanned(p: SparkPlan): JObject = p match {
+  private def scanned(p: SparkPlan): PartitioningEntry = p match {
     case s: FileSourceScanExec if s.bucketedScan =>
       s.outputPartitioning match {
         case h: HashPartitioningLike => spread("bucketed", h.expressions, h.numPartitions)
-        case _ => "kind" -> "random"
+        case _ => PartitioningEntry("random")
       }
-    case _: LocalTableScanExec | _: OneRowRelationExec => "kind" -> "unpartitioned"
-    case _ => "kind" -> "random"
+    case _: LocalTableScanExec | _: OneRowRelationExec => PartitioningEntry("unpartitioned")
+    case _ => PartitioningEntry("random")
   }
 
-  private def spread(kind: String, keys: Seq[Expression], n: Int): JObject =
-    ("kind" -> kind) ~ ("keys" -> keys.map(text)) ~ ("partitions" -> Option(n).filter(_ > 0))
+  private def spread(kind: String, keys: Seq[Expression], n: Int): PartitioningEntry =
+    PartitioningEntry(kind, Some(keys.map(text)), Option(n).filter(_ > 0))
 
   def filter(p: SparkPlan): Option[FilterRecord] = p match {
     case f: RuntimeFilterExec if f.info != null => Some(f.info.record)
@@ -102,24 +113,24 @@ private[springbok] object FragmentReport {
   /** What an operator does, short. */
   def label(p: SparkPlan): String = {
     val text = p match {
-      case s: FileSourceScanExec => s"Scan ${s.relation.fileFormat} ${FilterTargets.table(s)}"
+      case s: FileSourceScanExec => s"Scan ${s.relation.fileFormat} ${TableName.of(s)}"
       case f: FilterExec => s"Filter ${f.condition}"
       case j: BaseJoinExec =>
         val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"${this.text(l)} = ${this.text(r)}" }
-        s"${JoinReport.strategy(j)} join ${LoggedJoin.typeName(j.joinType)} ${keys.mkString(", ")}"
+        s"${Strategy.of(j).name} join ${LoggedJoin.typeName(j.joinType)} ${keys.mkString(", ")}"
       case a: BaseAggregateExec => s"Aggregate by ${columns(a.groupingExpressions)}"
       case r: AQEShuffleReadExec => r.nodeName + r.stringArgs.mkString(" ", ", ", "")
       case s: SortExec => s"Sort by ${columns(s.sortOrder.map(_.child))}"
       case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => p.simpleString(10)
       case other => other.nodeName
     }
-    ReportJson.plain(text)
+    Shown.plain(text)
   }
 
   private def columns(es: Seq[Expression]): String =
     if (es.isEmpty) "nothing" else es.map(text).mkString(", ")
 
-  private def text(e: Expression): String = ReportJson.plain(e match {
+  private def text(e: Expression): String = Shown.plain(e match {
     case a: Attribute => a.name
     case other => FilterKey.label(other)
   })

@@ -1,22 +1,22 @@
 package org.apache.spark.sql.springbok.report
 
+import scala.collection.immutable.ListMap
+
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
-import org.json4s.{JDouble, JField, JObject}
-import org.json4s.JsonDSL._
+import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
 
 /**
- * The joins of a query: what was decided, what the plan has, what the others would have cost, and how good the estimates
- * were. What a re-planning decided that adaptive execution then rejected is left out: the plan that is there counts.
+ * The joins of a query: what was decided, what the plan has, what the other strategies would have cost, and how good the
+ * estimates were. A decision of a re-planning that adaptive execution rejected is left out: the final plan counts.
  */
 final private[springbok] class JoinReport(
-    log: Option[DecisionLog],
+    log: DecisionLog,
     graph: PlanGraph,
     initial: Option[PlanGraph],
     numbers: PlanNumbers
@@ -26,75 +26,76 @@ final private[springbok] class JoinReport(
   private val physical = joins(graph)
   private val first = initial.map(joins).getOrElse(Map.empty)
 
-  def json: Seq[JObject] = {
-    val known = log.toSeq.flatMap(_.joins)
+  def entries: Seq[JoinEntry] = {
+    val known = log.joins
     val alone =
-      graph.nodes.filter(n => n.plan.isInstanceOf[BaseJoinExec] && JoinReport.record(n.plan).isEmpty)
+      graph.nodes.filter(n => n.plan.isInstanceOf[BaseJoinExec] && JoinState.of(n.plan).isEmpty)
     known.map(decided) ++ alone.zipWithIndex.map { case (n, i) => undecided(known.size + i, n) }
   }
 
-  /** Execution memory in bytes that the plan's joins ask of one executor; None where none is known. */
+  /** Execution memory in bytes that the plan's joins take of one executor, None if unknown. */
   def memoryPerExecutor: Option[Double] = {
-    val each = log.toSeq.flatMap(_.joins).flatMap(j => physical.get(j.id).flatMap(memory(j, _)))
+    val each = log.joins.flatMap(j => physical.get(j.id).flatMap(memory(j, _)))
     Option.when(each.nonEmpty)(each.sum)
   }
 
-  private def decided(j: LoggedJoin): JObject = {
+  private def decided(j: LoggedJoin): JoinEntry = {
     val node = physical.get(j.id)
     val before = first.get(j.id).map(_.plan).collect { case b: BaseJoinExec => described(b) }
-    val now = node.map(n => described(join(n)))
     val d = decision(j, node)
-    val input = d.flatMap(_.input)
-    ("id" -> j.id) ~
-      ("type" -> j.joinType) ~
-      ("left_keys" -> j.leftKeys) ~
-      ("right_keys" -> j.rightKeys) ~
-      ("other_conjuncts" -> j.other) ~
-      ("hint" -> Option.when(!j.hint.isEmpty)(j.hint.toString)) ~
-      ("hint_honoured" -> node.flatMap(n => honoured(j.hint, join(n)))) ~
-      ("planned" -> j.planned.map(p => name(p.choice.chosen))) ~
-      ("planned_by_spark" -> j.planned.forall(_.choice.chosen == Strategy.Spark)) ~
-      ("revised" -> (numbers.ran && before.isDefined && before != now)) ~
-      ("before" -> before) ~
-      ("reason" -> d.map(x => ReportJson.reason(x.choice.reason))) ~
-      ("notes" -> (d.toSeq.flatMap(_.notes) ++ j.separated).map(ReportJson.reason)) ~
-      ("alternatives" -> d.toSeq.flatMap(_.choice.alternatives).map(alternative)) ~
-      ("memory_bytes" -> node.flatMap(memory(j, _))) ~
-      ("left" -> side(input.map(_.left), d.flatMap(_.leftSource), node, 0)) ~
-      ("right" -> side(input.map(_.right), d.flatMap(_.rightSource), node, 1)) ~
-      node.fold(JObject())(found)
+    val entry = JoinEntry(
+      id = j.id,
+      `type` = j.joinType,
+      leftKeys = j.leftKeys,
+      rightKeys = j.rightKeys,
+      otherConjuncts = j.other,
+      hint = Option.when(!j.hint.isEmpty)(j.hint.toString),
+      hintHonoured = node.flatMap(n => honoured(j.hint, join(n))),
+      planned = j.planned.map(p => Strategy.label(p.choice.chosen)),
+      sparkStrategy = j.sparkStrategy.map(Strategy.label),
+      plannedBySpark = j.planned.forall(_.choice.chosen == Strategy.Spark),
+      revised = numbers.ran && before.isDefined && before != node.map(n => described(join(n))),
+      before = before,
+      reason = d.map(x => ReasonEntry(x.choice.reason)),
+      notes = (d.toSeq.flatMap(_.notes) ++ j.separated).map(ReasonEntry(_)),
+      alternatives = d.toSeq.flatMap(x => x.choice.alternatives.map(alternative(_, x.input))),
+      memoryBytes = node.flatMap(memory(j, _)),
+      left = side(d.flatMap(_.input).map(_.left), d.flatMap(_.leftSource), node, 0),
+      right = side(d.flatMap(_.input).map(_.right), d.flatMap(_.rightSource), node, 1)
+    )
+    node.fold(entry)(found(entry, _))
   }
 
   /** A join that Springbok did not look at. */
-  private def undecided(id: Int, n: PlanNode): JObject = {
+  private def undecided(id: Int, n: PlanNode): JoinEntry = {
     val j = join(n)
-    ("id" -> id) ~
-      ("type" -> LoggedJoin.typeName(j.joinType)) ~
-      ("left_keys" -> j.leftKeys.map(FilterKey.label)) ~
-      ("right_keys" -> j.rightKeys.map(FilterKey.label)) ~
-      ("other_conjuncts" -> j.condition.map(FilterKey.label)) ~
-      ("planned_by_spark" -> true) ~
-      ("revised" -> false) ~
-      ("notes" -> Seq.empty[JObject]) ~
-      ("alternatives" -> Seq.empty[JObject]) ~
-      ("left" -> side(None, None, Some(n), 0)) ~
-      ("right" -> side(None, None, Some(n), 1)) ~
-      found(n)
+    val entry = JoinEntry(
+      id = id,
+      `type` = LoggedJoin.typeName(j.joinType),
+      leftKeys = j.leftKeys.map(FilterKey.label),
+      rightKeys = j.rightKeys.map(FilterKey.label),
+      otherConjuncts = j.condition.map(FilterKey.label),
+      plannedBySpark = true,
+      left = side(None, None, Some(n), 0),
+      right = side(None, None, Some(n), 1)
+    )
+    found(entry, n)
   }
 
-  /** What the plan has. */
-  private def found(n: PlanNode): JObject = {
-    val j = join(n)
+  /** Adds what the plan has. */
+  private def found(entry: JoinEntry, n: PlanNode): JoinEntry = {
     val (estimated, rows) = (numbers.estimatedRows(n), numbers.rows(n))
-    ("node" -> n.id) ~
-      ("fragment" -> graph.home(n.id)) ~
-      ("strategy" -> strategy(j)) ~
-      ("build" -> built(j).map(Reason.side)) ~
-      ("distribution" -> distribution(n)) ~
-      ("estimated_rows" -> estimated) ~
-      ("estimated_bytes" -> numbers.estimatedBytes(PlanInput.Operator(n))) ~
-      ("output_rows" -> rows) ~
-      ("q_error" -> ReportJson.qError(estimated, rows))
+    entry.copy(
+      node = Some(n.id),
+      fragment = Some(graph.home(n.id)),
+      strategy = Some(Strategy.of(join(n)).name),
+      build = Strategy.build(Strategy.of(join(n))).map(Reason.side),
+      distribution = Some(distribution(n)),
+      estimatedRows = estimated,
+      estimatedBytes = numbers.estimatedBytes(PlanInput.Operator(n)),
+      outputRows = rows,
+      qError = Shown.qError(estimated, rows)
+    )
   }
 
   private def side(
@@ -102,28 +103,30 @@ final private[springbok] class JoinReport(
       source: Option[String],
       node: Option[PlanNode],
       i: Int
-  ): JObject = {
+  ): SideEntry = {
     val input = node.flatMap(_.inputs.lift(i))
     val estimated = input.flatMap(numbers.estimatedRows(_)).orElse(in.flatMap(_.rows))
     val rows = input.flatMap(numbers.rows(_))
-    ("rows" -> ReportJson.finite(in.flatMap(_.rows).orElse(estimated))) ~
-      ("rows_source" -> source.getOrElse(if (estimated.isDefined) "estimated" else "unknown")) ~
-      ("row_bytes" -> in.map(_.rowBytes)) ~
-      ("bound_bytes" -> ReportJson.finite(in.flatMap(_.size.boundBytes))) ~
-      ("partitioned" -> in.exists(_.layout.partitioned)) ~
-      ("exchanged" -> input.map(exchanged)) ~
-      ("estimated_rows" -> ReportJson.finite(estimated)) ~
-      ("estimated_bytes" -> input.flatMap(numbers.estimatedBytes)) ~
-      ("observed_rows" -> rows) ~
-      ("observed_bytes" -> input.flatMap(numbers.bytes)) ~
-      ("q_error" -> ReportJson.qError(estimated, rows))
+    SideEntry(
+      rows = Shown.finite(in.flatMap(_.rows).orElse(estimated)),
+      rowsSource = source.getOrElse(if (estimated.isDefined) "estimated" else "unknown"),
+      rowBytes = in.map(_.rowBytes),
+      boundBytes = Shown.finite(in.flatMap(_.size.boundBytes)),
+      partitioned = in.exists(_.layout.partitioned),
+      exchanged = input.map(exchanged),
+      estimatedRows = Shown.finite(estimated),
+      estimatedBytes = input.flatMap(numbers.estimatedBytes),
+      observedRows = rows,
+      observedBytes = input.flatMap(numbers.bytes),
+      qError = Shown.qError(estimated, rows)
+    )
   }
 
   /** The decision that led to the join that the plan has. */
   private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] = {
     def fits(d: JoinDecision): Boolean = node.forall { n =>
       val chosen = d.choice.chosen
-      chosen == Strategy.Spark || name(chosen) == described(join(n))
+      chosen == Strategy.Spark || Strategy.label(chosen) == described(join(n))
     }
     val latest = if (numbers.ran) j.latest else j.planned
     latest.filter(fits).orElse(j.planned.filter(fits)).orElse(latest)
@@ -167,53 +170,42 @@ final private[springbok] class JoinReport(
 
 private[springbok] object JoinReport {
 
-  def record(p: SparkPlan): Option[JoinState] = p match {
-    case j: BaseJoinExec => JoinState.of(j)
-    case _ => None
-  }
-
   private def joins(g: PlanGraph): Map[Int, PlanNode] =
-    g.nodes.flatMap(n => record(n.plan).map(_.id -> n)).toMap
+    g.nodes.flatMap(n => JoinState.of(n.plan).map(_.id -> n)).toMap
 
   private def join(n: PlanNode): BaseJoinExec = n.plan.asInstanceOf[BaseJoinExec]
 
-  def name(s: Strategy): String = Strategy.label(s)
+  private def described(j: BaseJoinExec): String = Strategy.label(Strategy.of(j))
 
-  private def described(j: BaseJoinExec): String = Strategy.label(strategy(j), built(j))
-
-  def strategy(j: BaseJoinExec): String = j match {
-    case _: BroadcastHashJoinExec => "broadcast hash"
-    case _: ShuffledHashJoinExec => "shuffled hash"
-    case _: SortMergeJoinExec => "sort-merge"
-    case _: BroadcastNestedLoopJoinExec => "broadcast nested loop"
-    case _ => "cartesian"
+  private def alternative(a: Alternative, input: Option[JoinInput]): AlternativeEntry = {
+    val impala = (input, a.strategy) match {
+      case (Some(in), Strategy.Broadcast(side)) =>
+        Some(JoinCost.impalaBroadcast(in.sides(side), in.cluster.executors))
+      case _ => None
+    }
+    AlternativeEntry(
+      strategy = Strategy.label(a.strategy),
+      costBytes = Option(a.cost).filter(_ >= 0),
+      impalaCostBytes = impala.filter(_ >= 0),
+      terms = ListMap.from(a.terms.filter(_._2 > 0)),
+      ruledOut = a.ruledOut.map(r => ReasonEntry(r.reason))
+    )
   }
-
-  private def built(j: BaseJoinExec): Option[BuildSide] = j match {
-    case h: HashJoin => Some(h.buildSide)
-    case n: BroadcastNestedLoopJoinExec => Some(n.buildSide)
-    case _ => None
-  }
-
-  private def alternative(a: Alternative): JObject =
-    ("strategy" -> name(a.strategy)) ~
-      ("cost_bytes" -> Option(a.cost).filter(_ >= 0)) ~
-      ("terms" -> JObject(a.terms.collect { case (n, b) if b > 0 => JField(n, JDouble(b)) }.toList)) ~
-      ("ruled_out" -> a.ruledOut.map(r => ReportJson.reason(r.reason)))
 
   /** Whether the plan has what the query's own hint asks for; None without a hint on the join's strategy. */
   private[springbok] def honoured(hint: JoinHint, j: BaseJoinExec): Option[Boolean] = {
     val sides = Seq(BuildLeft -> hint.leftHint, BuildRight -> hint.rightHint)
     val wishes = sides.flatMap { case (side, h) => h.flatMap(_.strategy).map(side -> _) }
-    val (builds, kind) = (built(j), strategy(j))
+    val has = Strategy.of(j)
+    def broadcasts(side: BuildSide) = has == Strategy.Broadcast(side) || has == Strategy.NestedLoop(side)
     // Of several wishes one can come true.
     Option.when(wishes.nonEmpty)(wishes.exists {
-      case (side, BROADCAST) => kind.startsWith("broadcast") && builds.contains(side)
-      case (side, SHUFFLE_HASH | PREFER_SHUFFLE_HASH) => kind == "shuffled hash" && builds.contains(side)
-      case (_, SHUFFLE_MERGE) => kind == "sort-merge"
-      case (_, SHUFFLE_REPLICATE_NL) => kind == "cartesian"
-      case (side, NO_BROADCAST_HASH) => !(kind == "broadcast hash" && builds.contains(side))
-      case (side, _) => !(kind.startsWith("broadcast") && builds.contains(side))
+      case (side, BROADCAST) => broadcasts(side)
+      case (side, SHUFFLE_HASH | PREFER_SHUFFLE_HASH) => has == Strategy.ShuffledHash(side)
+      case (_, SHUFFLE_MERGE) => has == Strategy.SortMerge
+      case (_, SHUFFLE_REPLICATE_NL) => has == Strategy.Cartesian
+      case (side, NO_BROADCAST_HASH) => has != Strategy.Broadcast(side)
+      case (side, _) => !broadcasts(side)
     })
   }
 }

@@ -16,15 +16,15 @@ import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{FilterState, PlanningState}
-import org.json4s.JsonDSL._
-import org.json4s.jackson.JsonMethods.{compact, render}
+import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 
 /**
- * The reports of the last queries of each session, as text: `count()`, `show()`, writes and SQL of others plan queries of
- * their own, which no DataFrame that a user holds will ever see run. Plans are not kept, nor sessions.
+ * The reports of the last queries of each session, as text. `count()`, `show()` and writes plan queries of their own, so the
+ * DataFrame that a user holds does not know that it ran. Neither plans nor sessions are kept, and queries without a join
+ * leave no report.
  *
- * Works beside the queries, on a thread of its own: a report may read files and ask the catalog, which Spark's other
- * listeners would have to wait for. Of queries without a join nothing is kept.
+ * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
+ * would have to wait.
  *
  * '''Settings''': `spark.springbok.report.history`.
  */
@@ -36,10 +36,10 @@ object LastReports extends SparkListener with Logging {
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
   private val contexts = Collections.newSetFromMap(new WeakHashMap[SparkContext, java.lang.Boolean]())
 
-  /** Listens to a context, once; one that has stopped takes no listeners. */
+  /** Listens to a context, once. A stopped context takes no listeners. */
   def listenTo(sc: SparkContext): Unit = contexts.synchronized {
     if (!sc.isStopped && contexts.add(sc)) {
-      // The queue's thread would keep what it inherits for good: this query's session and job group.
+      // The queue's thread would keep what it inherits forever: this query's session and job group.
       val register: Runnable = () => sc.listenerBus.addToQueue(this, "springbok")
       val bare = new Thread(null, register, "springbok-listener", 0, false)
       bare.setContextClassLoader(getClass.getClassLoader)
@@ -60,18 +60,16 @@ object LastReports extends SparkListener with Logging {
   private def finished(e: SparkListenerSQLExecutionEnd): Unit = {
     val session = e.qe.sparkSession
     val history = session.sessionState.conf.getConf(ReportConf.HISTORY)
-    for (r <- SpringbokReport.recordOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
+    for (r <- SpringbokReport.stateOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
       logInfo(line(e.executionId, r, e.qe))
       if (history > 0) keep(session, history, entry(e))
     }
   }
 
   private def entry(e: SparkListenerSQLExecutionEnd): Entry = {
-    val execution = ("id" -> e.executionId) ~
-      ("action" -> e.executionName.getOrElse("unknown")) ~
-      ("duration_ms" -> e.duration / 1000000)
-    val document = SpringbokReport.of(e.qe) ~ ("execution" -> execution)
-    Entry(compact(render(document)), plans(e.qe.analyzed).map(_.semanticHash()).toSet)
+    val execution = ExecutionEntry(e.executionId, e.executionName.getOrElse("unknown"), e.duration / 1000000)
+    val report = SpringbokReport.of(e.qe).copy(execution = Some(execution))
+    Entry(ReportJson.write(report), plans(e.qe.analyzed).map(_.semanticHash()).toSet)
   }
 
   /** The plan and what it stands upon, down to the first operator with several inputs. */

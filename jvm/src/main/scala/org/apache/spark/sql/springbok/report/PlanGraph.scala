@@ -43,8 +43,8 @@ final private[springbok] case class PlanFragment(
 }
 
 /**
- * A physical plan as fragments between exchanges (Impala's `TPlanFragment`), those that are read before those that read.
- * What runs once is there once, however often it is reused; operators without a meaning of their own are left out.
+ * A physical plan as fragments between exchanges (Impala's `TPlanFragment`). A fragment stands before its readers. A reused
+ * exchange is there once. Operators without a meaning of their own are left out.
  */
 final private[springbok] class PlanGraph(root: SparkPlan) {
   private val done = mutable.ArrayBuffer.empty[PlanFragment]
@@ -89,7 +89,7 @@ final private[springbok] class PlanGraph(root: SparkPlan) {
     case e: Exchange =>
       val kind = if (e.isInstanceOf[BroadcastExchangeLike]) "broadcast" else "shuffle"
       val id = once(e)(fragment(kind, Some(e), e.child))
-      // A fragment that only sends on what it reads has no other operator.
+      // A fragment that only forwards its input has no other operator.
       parent.getOrElse(node(e, None, nodes)).inputs += PlanInput.Fragment(id)
     case _ =>
       val node = this.node(p, parent, nodes)

@@ -22,8 +22,8 @@ import org.apache.spark.sql.springbok.stats.source.TableFooters
 /**
  * Estimated and observed rows and bytes of a plan's operators and exchanges.
  *
- * Estimates are those of planning, whatever stages have finished since. Between the scan of a runtime filter and its join
- * they are less by what the filter was expected to remove; above the join they are as without it.
+ * Estimates are those of the first planning, also after stages have finished. Between the scan that a runtime filter is
+ * applied to and the filter's join they leave out the rows that the filter was expected to remove.
  *
  * @param ran
  *   whether the metrics are those of a finished run
@@ -41,9 +41,9 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
 
   def footers(fs: HadoopFsRelation): Option[TableFooters] = stats.footers(fs)
 
-  def estimatedRows(n: PlanNode): Option[Double] = ReportJson.finite(guesses(n.id).rows)
+  def estimatedRows(n: PlanNode): Option[Double] = Shown.finite(guesses(n.id).rows)
 
-  def estimatedRows(i: PlanInput): Option[Double] = ReportJson.finite(of(i).rows)
+  def estimatedRows(i: PlanInput): Option[Double] = Shown.finite(of(i).rows)
 
   /** Bytes of an input's rows in memory. */
   def estimatedBytes(i: PlanInput): Option[Double] = {
@@ -58,7 +58,7 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
   /** Rows that came out of an operator. */
   def rows(n: PlanNode): Option[Long] = if (ran) PlanNumbers.metric(n.plan, "numOutputRows") else None
 
-  /** Rows that an input gave: those of the first operator in it that counts them and all below it keeps. */
+  /** Rows that an input gave, counted by the first operator that counts its rows, if all above it keep every row. */
   def rows(i: PlanInput): Option[Long] = i match {
     case PlanInput.Fragment(f) => graph.fragments(f).exchange.flatMap(sent)
     case PlanInput.Operator(n) =>
@@ -112,7 +112,7 @@ final private case class Guess(rows: Option[Double], filters: Set[FilterRecord])
 
 private[springbok] object PlanNumbers {
 
-  /** Operators that give every row that they take, no more and no less. */
+  /** Whether an operator gives exactly the rows that it takes. */
   def keepsRows(p: SparkPlan): Boolean = p match {
     case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec | _: Exchange => true
     case _ => false
@@ -120,7 +120,7 @@ private[springbok] object PlanNumbers {
 
   def metric(p: SparkPlan, name: String): Option[Long] = p.metrics.get(name).map(_.value)
 
-  /** The logical operator that a physical one stands for; what planning has put in stands for its child's. */
+  /** The logical operator of a physical one. An operator that planning has inserted has that of its child. */
   def link(p: SparkPlan): Option[LogicalPlan] =
     p.logicalLink.orElse(if (p.children.size == 1) link(p.children.head) else None)
 }

@@ -15,8 +15,8 @@ import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
 
 /**
- * The section that EXPLAIN shows where `spark.sql.extendedExplainProviders` names this class: a line for each join and for
- * each filter, with the reason.
+ * The section that EXPLAIN shows if `spark.sql.extendedExplainProviders` names this class: a line for each join and each
+ * runtime filter, with the reason.
  */
 class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHelper {
   override def title: String = "Springbok"
@@ -29,7 +29,7 @@ class SpringbokExplain extends ExtendedExplainGenerator with AdaptiveSparkPlanHe
     }
 
   private def lines(plan: SparkPlan): String = plan match {
-    // Spark describes the plan for its listeners after each stage; what is decided then is shown when all is.
+    // Spark describes the plan for its listeners after each stage. Decisions are shown when all have been made.
     case a: AdaptiveSparkPlanExec
         if !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec]) =>
       ""

@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{ReportConf, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
@@ -87,6 +88,18 @@ class ReportSuite extends SpringbokTest {
     assert((list(merge \ "joins").head \ "hint_honoured") == JBool(true))
     val left = "SELECT /*+ BROADCAST(f) */ * FROM facts f LEFT JOIN keys k ON f.k = k.k"
     assert((list(report(spark.sql(left)) \ "joins").head \ "hint_honoured") == JBool(false))
+  }
+
+  test("what Spark alone would have planned is reported, and Impala's own cost of a broadcast") {
+    for (settings <- Seq(Nil, Seq(noSparkBroadcast))) conf(settings: _*) {
+      val df = spark.sql(query)
+      val alone = off(execution(spark.sql(query)).sparkPlan).collectFirst { case j: BaseJoinExec => j }.get
+      val join = list(report(df) \ "joins").head
+      assert((join \ "spark_strategy") == JString(Strategy.label(Strategy.of(alone))))
+      val impala = list(join \ "alternatives").filter(a => (a \ "impala_cost_bytes") != JNothing)
+      assert(impala.map(a => (a \ "strategy").extract[String]).forall(_.startsWith("broadcast hash")))
+      assert(impala.size == 2)
+    }
   }
 
   test("what count(), show() and others run is kept as text, a bounded number of times") {

@@ -4,21 +4,29 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
-import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice}
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
 
 /** Puts joins on record. */
 private[joins] object JoinRecords {
 
-  def add(j: Join, query: PlanningState): JoinState = query.addJoin { log =>
+  def add(j: Join, query: PlanningState): JoinState = query.addJoin { id =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
       case Some((_, l, r, o, _, _, _, _)) =>
         (l.map(FilterKey.label), r.map(FilterKey.label), o.map(FilterKey.label))
       case None => (Nil, Nil, j.condition.map(FilterKey.label))
     }
-    log.addJoin(LoggedJoin.typeName(j.joinType), left, right, other, j.hint)
+    new LoggedJoin(id, LoggedJoin.typeName(j.joinType), left, right, other, j.hint, sparks(j))
   }
+
+  /** What Spark's own planner makes of a join, by the sizes that it knows. */
+  private def sparks(j: Join): Option[Strategy] =
+    SparkSession.active.sessionState.planner.JoinSelection(j).collectFirst { case p: BaseJoinExec =>
+      Strategy.of(p)
+    }
 
   /**
    * The plan as it is, with its joins on record, so that the report shows the failure. A join whose record is what failed

@@ -103,7 +103,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, estimates: JoinEst
         Target(
           p,
           key,
-          FilterTargets.table(scan),
+          TableName.of(scan),
           FilterKey.anchor(key),
           label,
           saving,
@@ -194,16 +194,5 @@ private[springbok] object FilterTargets {
     case f: FilterExec => f.condition.deterministic && isCached(f.child)
     case p: ProjectExec => p.projectList.forall(_.deterministic) && isCached(p.child)
     case _ => false
-  }
-
-  /** The name of a scan's table: from the catalog, else the last part of its path, else what it is. */
-  def table(scan: SparkPlan): String = scan match {
-    case s: FileSourceScanExec =>
-      TableName(s.tableIdentifier, s.relation).getOrElse("files")
-    case b: BatchScanExec => b.table.name
-    case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
-    case t: TableCacheQueryStageExec => table(t.inMemoryTableScan)
-    case r: RowDataSourceScanExec => r.tableIdentifier.fold("external table")(_.table)
-    case _ => "rows"
   }
 }

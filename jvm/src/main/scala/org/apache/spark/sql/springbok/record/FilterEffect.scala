@@ -1,0 +1,21 @@
+package org.apache.spark.sql.springbok.record
+
+/**
+ * What an applied filter takes and prunes.
+ *
+ * @param bytes
+ *   size of the key set that rows are tested against
+ * @param falsePositiveRate
+ *   the fraction of non-matching keys that pass the test
+ * @param rowGroups
+ *   how many of the scan's row groups are pruned, and how many there are
+ */
+final case class FilterEffect(
+    bytes: Option[Long] = None,
+    falsePositiveRate: Option[Double] = None,
+    rowGroups: Option[(Int, Int)] = None
+)
+
+object FilterEffect {
+  val none: FilterEffect = FilterEffect()
+}

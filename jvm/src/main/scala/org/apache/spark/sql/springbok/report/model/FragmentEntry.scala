@@ -1,0 +1,42 @@
+package org.apache.spark.sql.springbok.report.model
+
+@describe("Operators that run together: a query stage.")
+final case class FragmentEntry(
+    id: Int,
+    @oneOf("shuffle", "broadcast", "subquery", "result") kind: String,
+    inputs: Seq[Int],
+    partitioning: PartitioningEntry,
+    nodes: Seq[NodeEntry],
+    exchange: Option[ExchangeEntry]
+)
+
+/** How rows are spread. */
+final case class PartitioningEntry(
+    @oneOf("unpartitioned", "random", "hash", "range", "bucketed", "broadcast") kind: String,
+    keys: Option[Seq[String]] = None,
+    partitions: Option[Int] = None
+)
+
+/** An operator. */
+final case class NodeEntry(
+    id: Int,
+    parent: Option[Int],
+    operator: String,
+    label: String,
+    join: Option[Int],
+    filter: Option[String],
+    estimatedRows: Option[Double],
+    rows: Option[Long]
+)
+
+/** Rows on their way to the fragments `to`; `writtenBytes` are compressed. */
+final case class ExchangeEntry(
+    partitioning: PartitioningEntry,
+    to: Seq[Int],
+    estimatedRows: Option[Double],
+    estimatedBytes: Option[Double],
+    rows: Option[Long],
+    bytes: Option[Long],
+    writtenBytes: Option[Long],
+    @atLeast(1) qError: Option[Double]
+)

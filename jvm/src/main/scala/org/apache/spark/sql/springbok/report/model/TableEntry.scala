@@ -1,0 +1,22 @@
+package org.apache.spark.sql.springbok.report.model
+
+@describe("A table, once for each time that the query reads it; what ends in _read was observed.")
+final case class TableEntry(
+    name: Option[String],
+    format: String,
+    rows: Option[Double],
+    @oneOf("runtime", "analyzed", "footer", "estimated", "unknown") rowsSource: String,
+    missingStatistics: Seq[String],
+    slots: Seq[SlotEntry],
+    bytes: BigInt,
+    files: Option[Int] = None,
+    footersRead: Option[Int] = None,
+    partitions: Option[Int] = None,
+    partitionsRead: Option[Long] = None,
+    filesRead: Option[Long] = None,
+    bytesRead: Option[Long] = None,
+    rowsRead: Option[Long] = None
+)
+
+/** A column that is read, with the distinct values of its table as far as they are known. */
+final case class SlotEntry(column: String, `type`: String, distinct: Option[Double])
