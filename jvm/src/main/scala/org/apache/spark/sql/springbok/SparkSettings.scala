@@ -4,14 +4,14 @@ import java.util.{Collections, WeakHashMap}
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
+import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.OwnClasses
 
 /** Settings of Spark that are changed where the user has not set them. */
 private[springbok] object SparkSettings extends Logging {
   private val evaluator =
-    SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[EdgeBlindCostEvaluator].getName
+    SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[DependencyBlindCostEvaluator].getName
 
   private val settings = Seq(
     // Which stages adaptive execution makes first depends on which build side finishes first: with their numbers in

@@ -7,7 +7,7 @@ import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.springbok.EdgeBlindCostEvaluator
+import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
 import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
@@ -53,9 +53,13 @@ class SpringbokExtensionsSuite extends SpringbokTest {
   test("RESET takes nothing away for good that Springbok needs of Spark's settings") {
     val s = spark.newSession()
     def evaluator = s.conf.getOption("spark.sql.adaptive.customCostEvaluatorClass")
-    assert(s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[EdgeBlindCostEvaluator].getName))
+    assert(
+      s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[DependencyBlindCostEvaluator].getName)
+    )
     s.sql("RESET")
-    assert(s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[EdgeBlindCostEvaluator].getName))
+    assert(
+      s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[DependencyBlindCostEvaluator].getName)
+    )
   }
 
   /** What the block gives in a thread with this class loader, and the thread's loader then. */

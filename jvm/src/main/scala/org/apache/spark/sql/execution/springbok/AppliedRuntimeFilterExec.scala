@@ -23,7 +23,7 @@ import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
  * @param predicate
  *   None where pushing to the scan is all that pays
  * @param source
- *   the canonical form of the build side: a twin with another build side is another plan
+ *   the canonical form of the build side: the same scan with another build side is another plan
  */
 case class AppliedRuntimeFilterExec(
     sourceKey: SourceKey,
@@ -52,8 +52,8 @@ case class AppliedRuntimeFilterExec(
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
   override def usedInputs: AttributeSet = AttributeSet.empty
 
-  // Not the predicate: twins read the same summary, but each has a bloom filter object of its own. A late filter is as
-  // the edge that another planning has in its place.
+  // Not the predicate: equal plans read the same summary, but each has a bloom filter object of its own. A late filter
+  // equals the filter dependency that another planning has in its place.
   override protected def doCanonicalize(): SparkPlan = {
     val at = QueryPlan.normalizeExpressions(key, child.output)
     if (late.isDefined) RuntimeFilterExec(sourceKey, at, child.canonicalized, source)(null)

@@ -26,11 +26,11 @@ import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.types.DataType
 
 /**
- * One of the keys of a finished broadcast, read from the relation that the driver holds: while the query waits, so no more
- * often than needed.
+ * One of the keys of a finished broadcast, read from the relation that the driver holds. The query waits meanwhile, so the
+ * keys are read no more often than needed.
  *
  * @param relation
- *   read anew each time: what is kept of a broadcast must not keep its rows
+ *   fetched each time: what is remembered of a broadcast must not hold its rows
  * @param rows
  *   rows of the relation
  */
@@ -98,7 +98,7 @@ final class BroadcastKeys private (
     FilterCost.lookup(rows.toDouble, packed, dense)
   }
 
-  /** Keys that are whole numbers: the relation gives each of them as a row with a boxed value, and they are read twice. */
+  /** Integral keys. The relation gives each of them as a row with a boxed value, and they are read twice. */
   private lazy val longs: Array[Long] = {
     val read = new mutable.ArrayBuilder.ofLong
     read.sizeHint(rows.toInt)
@@ -109,7 +109,7 @@ final class BroadcastKeys private (
 
   private def foreach(whole: Long => Unit, other: Any => Unit): Unit =
     if (packed && types.size == 1 && long) {
-      if (rows <= BroadcastKeys.kept) longs.foreach(whole)
+      if (rows <= BroadcastKeys.remembered) longs.foreach(whole)
       else relation().keys().foreach(row => whole(row.getLong(0)))
     } else {
       val project = UnsafeProjection.create(key)
@@ -128,16 +128,16 @@ final class BroadcastKeys private (
 
 object BroadcastKeys {
 
-  /** Of relations, which the driver may hold in serialized form: whether they have each key once. */
+  /** Whether relations have each key once. The driver may hold them in serialized form. */
   private val once = Collections.synchronizedMap(new WeakHashMap[Broadcast[_], Boolean]())
 
-  /** What was read of relations, by their keys: as long as the broadcast is there, and memory is not short. */
+  /** What was read of relations, by their keys, for as long as the broadcast is there and memory is not short. */
   private val seen = Collections.synchronizedMap(
     new WeakHashMap[Broadcast[_], SoftReference[TrieMap[(Int, Seq[DataType]), BroadcastKeys]]]()
   )
 
-  /** Most keys that are kept for a second look: 32 MB. */
-  private val kept = 4L << 20
+  /** Most keys that are remembered for a second look: 32 MB. */
+  private val remembered = 4L << 20
 
   /** Whether no two rows of a finished broadcast have the same keys; None if it has too many rows to be read for that. */
   def unique(stage: BroadcastQueryStageExec, conf: SQLConf): Option[Boolean] =
@@ -154,7 +154,7 @@ object BroadcastKeys {
       once.get(broadcast)
     }
 
-  /** That of a finished stage: `executeBroadcast` would prepare the stage's plan again each time. */
+  /** The broadcast of a finished stage. `executeBroadcast` would prepare the stage's plan again each time. */
   private def made(stage: BroadcastQueryStageExec): Broadcast[Any] = stage.broadcast.relationFuture.get()
 
   private def rows(stage: BroadcastQueryStageExec): Long =
@@ -203,7 +203,7 @@ object BroadcastKeys {
       }
   }
 
-  /** The same of a finished stage; of all filters from one of its keys it is read once. */
+  /** The same for a finished stage. Each of its keys is read once for all filters. */
   def of(
       stage: BroadcastQueryStageExec,
       index: Int,
@@ -217,7 +217,7 @@ object BroadcastKeys {
       none
     }
     known.get((index, types)).map(Right(_)).getOrElse {
-      // Whoever asks holds the stage; what is kept here must hold neither the broadcast nor its rows.
+      // Whoever asks holds the stage; what is remembered here must hold neither the broadcast nor its rows.
       val weak = new WeakReference(broadcast)
       val made = of(weak.get().value, rows(stage), index, types, conf)
       made.foreach(known.put((index, types), _))

@@ -9,7 +9,7 @@ package org.apache.spark.sql.execution.springbok
 final class FilterSampler(keepAtMost: Int) {
   private var skip = 0
   private var seen = 0
-  private var kept = 0
+  private var passedRows = 0
   private var pause = AppliedRuntimeFilterExec.sample
 
   /** Whether the next row is not tested. */
@@ -20,15 +20,15 @@ final class FilterSampler(keepAtMost: Int) {
 
   /** Counts a tested row; true if the filter pauses now. */
   def saw(passed: Boolean): Boolean = {
-    if (passed) kept += 1
+    if (passed) passedRows += 1
     seen += 1
     seen == AppliedRuntimeFilterExec.sample && {
-      val useless = kept > keepAtMost
+      val useless = passedRows > keepAtMost
       // Each look that finds nothing doubles the time to the next one.
       pause = if (useless) math.min(pause * 2, 1 << 22) else AppliedRuntimeFilterExec.sample
       if (useless) skip = pause
       seen = 0
-      kept = 0
+      passedRows = 0
       useless
     }
   }

@@ -12,9 +12,9 @@ import org.apache.spark.sql.springbok.catalyst.RowFilter
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 
 /**
- * A runtime filter that waits for its build side: an edge of the plan. `source` is the very exchange of the join's build
- * side, so adaptive execution runs it once and before the stage of this scan; then the filter is decided and this node
- * becomes an [[AppliedRuntimeFilterExec]]. Should that not happen it passes every row.
+ * A runtime filter that waits for its build side: a filter dependency of the scan's stage. `source` is the same exchange as
+ * the one below the join, so adaptive execution runs it once, before the stage of this scan. Then the filter is decided and
+ * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row.
  *
  * {{{
  *   RuntimeFilter RF000 -> l_orderkey
@@ -40,7 +40,7 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
 
-  // Twins must agree whatever their filters are called.
+  // Equal plans must agree whatever the numbers of their filters are.
   override protected def doCanonicalize(): SparkPlan = RuntimeFilterExec(
     sourceKey,
     QueryPlan.normalizeExpressions(key, child.output),

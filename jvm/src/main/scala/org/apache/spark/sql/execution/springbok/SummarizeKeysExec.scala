@@ -110,7 +110,7 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
 
 object SummarizeKeysExec {
 
-  /** An exchange itself; of a stage the one that it runs, its own or a twin that it reuses. */
+  /** The exchange itself, or the exchange that a stage runs: its own, or the one that it reuses. */
   def exchangeOf(source: SparkPlan): SparkPlan = source match {
     case s: ExchangeQueryStageExec => exchangeOf(s.plan)
     case ReusedExchangeExec(_, e) => e

@@ -10,7 +10,7 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 object KeyType {
 
-  /** Whether the values are whole numbers of at most 64 bits inside Catalyst. */
+  /** Whether the values are integers of at most 64 bits inside Catalyst. */
   def isLong(t: DataType): Boolean = t match {
     case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
     case _ => false

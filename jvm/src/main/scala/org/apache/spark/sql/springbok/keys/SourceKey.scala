@@ -19,7 +19,7 @@ object SourceKey {
 
 /**
  * A key of a build side: an expression over the exchange's output, whose columns are given by position, because a reused
- * twin of the exchange has other expression ids.
+ * exchange has other expression ids.
  */
 final case class BuildKey(expression: Expression) {
   def dataType: DataType = expression.dataType

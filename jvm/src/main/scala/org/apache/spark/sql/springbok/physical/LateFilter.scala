@@ -17,7 +17,7 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.FilterDecisio
 
 /**
  * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
- * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilters]]).
+ * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilterClient]]).
  *
  * '''Why the answer cannot change''': each row that it removes is removed by the join as well, so it does not matter which
  * of them were tested. What does matter is that a task which is computed again gives the rows that it gave before: Spark
@@ -40,7 +40,7 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   /** Whether this task tests its rows. */
   def here(): Boolean = {
     if (!asked) {
-      arrived = LateFilters.arrived(id, TaskContext.getPartitionId(), waitMs)
+      arrived = LateFilterClient.await(id, TaskContext.getPartitionId(), waitMs).orNull
       asked = true
     }
     arrived != null
@@ -54,16 +54,10 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   @transient @volatile private var state: State = Open
   @transient private lazy val partitions = new ConcurrentHashMap[Int, State]
 
-  /**
-   * What a task of this partition is to do.
-   *
-   * @param last
-   *   whether it will not ask again
-   */
-  private[springbok] def answer(partition: Int, last: Boolean): State = state match {
-    case Open if !last => Option(partitions.get(partition)).getOrElse(Open)
-    case now =>
-      partitions.computeIfAbsent(partition, _ => if (now == Open) Never else now)
+  /** What a task has to do. The answer for a partition is final once it is not [[LateFilter.Open]]. */
+  private[physical] def answer(poll: LateFilterPoll): State = (state, poll) match {
+    case (Open, LateFilterPoll.Poll(_, partition)) => Option(partitions.get(partition)).getOrElse(Open)
+    case (now, _) => partitions.computeIfAbsent(poll.partition, _ => if (now == Open) Never else now)
   }
 
   /** Decides it from its finished build side, the first time. */

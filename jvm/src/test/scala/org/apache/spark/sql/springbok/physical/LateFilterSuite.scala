@@ -1,9 +1,14 @@
 package org.apache.spark.sql.springbok.physical
 
+import org.apache.spark.TaskContext
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf}
+import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 import org.apache.spark.sql.springbok.record.PlanningState
 
 /** Filters that arrive while their scan runs. */
@@ -110,15 +115,23 @@ class LateFilterSuite extends SpringbokTest {
   // indeterminate stage.
   test("what a partition's first attempt was told is told to all of them") {
     val late = new LateFilter(-1, 0)
-    assert(late.answer(0, last = false) == LateFilter.Open && late.answer(0, last = true) == LateFilter.Never)
+    assert(
+      late.answer(Poll(late.id, 0)) == LateFilter.Open && late.answer(
+        FinalPoll(late.id, 0)
+      ) == LateFilter.Never
+    )
     val there = LateFilter.Arrived(null)
     late.settle(there)
     assert(
-      late.answer(0, last = false) == LateFilter.Never && late.answer(0, last = true) == LateFilter.Never
+      late.answer(Poll(late.id, 0)) == LateFilter.Never && late.answer(
+        FinalPoll(late.id, 0)
+      ) == LateFilter.Never
     )
-    assert(late.answer(1, last = false) == there && late.answer(1, last = true) == there)
+    assert(late.answer(Poll(late.id, 1)) == there && late.answer(FinalPoll(late.id, 1)) == there)
     late.settle(LateFilter.Never)
-    assert(late.answer(1, last = true) == there && late.answer(2, last = true) == LateFilter.Never)
+    assert(
+      late.answer(FinalPoll(late.id, 1)) == there && late.answer(FinalPoll(late.id, 2)) == LateFilter.Never
+    )
   }
 
   test("a second execution of a query gets a filter of its own") {
@@ -163,8 +176,16 @@ class LateFilterSuite extends SpringbokTest {
   }
 }
 
-object LateFilterSuite {
+object LateFilterSuite extends AdaptiveSparkPlanHelper {
   @volatile var holding = ""
+
+  /** The late filters of the query that the task belongs to. */
+  private def ofThisQuery: Seq[LateFilter] = {
+    val id = TaskContext.get().getLocalProperty(SQLExecution.EXECUTION_ID_KEY).toLong
+    collectWithSubqueries(SQLExecution.getQueryExecution(id).executedPlan) {
+      case f: AppliedRuntimeFilterExec => f.late
+    }.flatten
+  }
 
   /**
    * True; it holds the build side until a task of the scan has asked for the filter, or the scan's last task until the
@@ -172,8 +193,9 @@ object LateFilterSuite {
    */
   def hold(side: String, value: Long): Boolean = {
     val end = System.nanoTime + 30L * 1000 * 1000 * 1000
-    def latest = LateFilters.inUse.maxBy(_.id)
-    def waits = if (side == "build") value == 7 && !latest.answered else value == 39000 && !latest.settled
+    def waits = ofThisQuery.exists(f =>
+      if (side == "build") value == 7 && !f.answered else value == 39000 && !f.settled
+    )
     while (side == holding && waits && System.nanoTime < end) Thread.sleep(5)
     true
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
-import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilters}
+import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilterServer}
 import org.apache.spark.sql.springbok.record.JoinState
 
 /** Whether scans wait for the stage that a filter comes from, or start at once and get it late. */
@@ -43,5 +43,5 @@ final private[springbok] class Waiting(estimates: JoinEstimates, cores: Int, con
   }
 
   /** The filter's late form, if it is one. */
-  def late(edge: Boolean): Option[LateFilter] = Option.unless(edge)(LateFilters.make(waitMs))
+  def late(edge: Boolean): Option[LateFilter] = Option.unless(edge)(LateFilterServer.register(waitMs))
 }

@@ -10,36 +10,39 @@ import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinState
 
 /**
- * Spark's own cost of a plan in adaptive execution, its number of shuffles, but for two things. Build sides that hang on
- * scans as edges are not counted: they are run once, under their joins. And of two plans the one with fewer broadcasts
- * that have been decided against, since the sizes are known, wins whatever it shuffles: else a broadcast planned on a
- * wrong estimate could never become a shuffle. A broadcast that runs already is a stage and does not count.
+ * Spark's own cost of a plan in adaptive execution, its number of shuffles, with two exceptions.
+ *
+ *   - The build sides that filter dependencies attach to scans are not counted: they run once, under their joins.
+ *   - Of two plans the one with fewer revoked broadcasts wins, whatever it shuffles. A broadcast is revoked if the sizes that
+ *     are known by now speak against it. Otherwise a broadcast planned on a wrong estimate could never become a shuffle. A
+ *     broadcast that runs already is a stage and does not count.
  */
-class EdgeBlindCostEvaluator extends CostEvaluator {
+class DependencyBlindCostEvaluator extends CostEvaluator {
   override def evaluateCost(plan: SparkPlan): Cost = {
-    val bare = withoutEdges(plan)
+    val bare = withoutDependencies(plan)
     val shuffles = SimpleCostEvaluator(SQLConf.get.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN))
       .evaluateCost(bare)
-    PlanCost(bare.collect { case j: BaseJoinExec if overtaken(j) => j }.size, shuffles)
+    PlanCost(bare.collect { case j: BaseJoinExec if isRevoked(j) => j }.size, shuffles)
   }
 
-  /** Build sides are not entered from the scans that they hang on. */
-  private def withoutEdges(p: SparkPlan): SparkPlan = p match {
-    case f: RuntimeFilterExec => withoutEdges(f.child)
-    case _ => p.mapChildren(withoutEdges)
+  /** The plan without the build sides that are attached to scans. */
+  private def withoutDependencies(p: SparkPlan): SparkPlan = p match {
+    case f: RuntimeFilterExec => withoutDependencies(f.child)
+    case _ => p.mapChildren(withoutDependencies)
   }
 
-  private def overtaken(j: BaseJoinExec): Boolean = j match {
-    case b: BroadcastHashJoinExec => waits(b, b.buildSide) && revoked(b, Strategy.Broadcast(b.buildSide))
+  private def isRevoked(j: BaseJoinExec): Boolean = j match {
+    case b: BroadcastHashJoinExec =>
+      notStarted(b, b.buildSide) && decidedAgainst(b, Strategy.Broadcast(b.buildSide))
     case n: BroadcastNestedLoopJoinExec =>
-      waits(n, n.buildSide) && revoked(n, Strategy.NestedLoop(n.buildSide))
+      notStarted(n, n.buildSide) && decidedAgainst(n, Strategy.NestedLoop(n.buildSide))
     case _ => false
   }
 
-  private def waits(j: BaseJoinExec, side: BuildSide): Boolean =
+  private def notStarted(j: BaseJoinExec, side: BuildSide): Boolean =
     (if (side == BuildLeft) j.left else j.right).isInstanceOf[BroadcastExchangeExec]
 
-  private def revoked(j: BaseJoinExec, has: Strategy): Boolean = JoinState
+  private def decidedAgainst(j: BaseJoinExec, has: Strategy): Boolean = JoinState
     .of(j)
     .flatMap(_.chosen)
     .exists(latest => latest != has && latest != Strategy.Spark)

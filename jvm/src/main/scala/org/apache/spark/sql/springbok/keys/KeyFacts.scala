@@ -1,0 +1,141 @@
+package org.apache.spark.sql.springbok.keys
+
+import java.util.{HashSet => JHashSet}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.types.DataType
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * What is known of one key's values on the build side. Partial facts can be united; adding a partial twice changes nothing
+ * but `rows`, and so nothing is decided by `rows`. Integral keys are held as `Long`, whatever their type.
+ *
+ * @param values
+ *   all distinct non-null values, null once there were more than the limit, or took too many bytes
+ * @param bloom
+ *   null as long as `values` is not, or if none may be made
+ */
+final class KeyFacts(
+    val dataType: DataType,
+    val limit: Int,
+    val bloomBytes: Long,
+    var rows: Long = 0,
+    var values: JHashSet[Any] = new JHashSet[Any](),
+    var bloom: SplitBlockBloom = null
+) extends Serializable {
+  private val long = KeyType.isLong(dataType)
+  private var minLong = Long.MaxValue
+  private var maxLong = Long.MinValue
+  private var minAny: Any = null
+  private var maxAny: Any = null
+
+  /** Bytes of the listed values that are not integral; more than those of the distinct ones after lists were united. */
+  private var listedBytes = 0L
+  @transient private lazy val ordering = TypeUtils.getInterpretedOrdering(dataType)
+
+  /** Smallest and largest value; None if there was none but nulls. */
+  def range: Option[(Any, Any)] =
+    if (long) Option.when(minLong <= maxLong)((minLong, maxLong))
+    else Option.when(minAny != null)((minAny, maxAny))
+
+  /** Adds a value of an integral key. */
+  def addLong(value: Long): Unit = {
+    if (value < minLong) minLong = value
+    if (value > maxLong) maxLong = value
+    if (values == null) { if (bloom != null) bloom.put(KeyType.hashLong(value)) }
+    else list(value)
+  }
+
+  /** Adds a non-null value of any other key, which may be reused by the caller afterwards. */
+  def add(value: Any): Unit = {
+    widen(value, value)
+    if (values == null) { if (bloom != null) bloom.put(KeyType.hash(value, dataType)) }
+    else if (!values.contains(value)) list(keep(value))
+  }
+
+  /** Adds what a row has of a key, if it is not null. */
+  def addAny(key: Expression, row: InternalRow): Unit = {
+    val v = key.eval(row)
+    if (v != null) { if (long) addLong(v.asInstanceOf[Number].longValue) else add(v) }
+  }
+
+  def union(other: KeyFacts): KeyFacts = {
+    rows += other.rows
+    minLong = math.min(minLong, other.minLong)
+    maxLong = math.max(maxLong, other.maxLong)
+    if (other.minAny != null) widen(other.minAny, other.maxAny)
+    if (values != null && other.values != null) {
+      values.addAll(other.values): Unit
+      listedBytes += other.listedBytes
+      if (listedBytes > KeyFacts.maxListedBytes)
+        listedBytes = values.stream().mapToLong(KeyFacts.bytes(_)).sum()
+      if (values.size > limit || listedBytes > KeyFacts.maxListedBytes) overflow()
+    } else {
+      val (mine, theirs) = (asBloom(this), asBloom(other))
+      values = null
+      bloom = if (mine == null || theirs == null) null else mine.union(theirs)
+    }
+    this
+  }
+
+  /** Distinct non-null values, exact while they are listed, else estimated from the bloom filter. */
+  def distinct: Option[Double] =
+    if (values != null) Some(values.size.toDouble) else Option(bloom).map(_.estimatedKeys)
+
+  def copy(): KeyFacts = {
+    val v = if (values == null) null else new JHashSet[Any](values)
+    val b = if (bloom == null) null else new SplitBlockBloom(bloom.words.clone())
+    val c = new KeyFacts(dataType, limit, bloomBytes, rows, v, b)
+    c.listedBytes = listedBytes
+    c.minLong = minLong
+    c.maxLong = maxLong
+    c.minAny = minAny
+    c.maxAny = maxAny
+    c
+  }
+
+  private def widen(low: Any, high: Any): Unit = {
+    if (minAny == null || ordering.lt(low, minAny)) minAny = keep(low)
+    if (maxAny == null || ordering.gt(high, maxAny)) maxAny = keep(high)
+  }
+
+  private def list(value: Any): Unit = if (values.add(value)) {
+    if (!long) listedBytes += KeyFacts.bytes(value)
+    if (values.size > limit || listedBytes > KeyFacts.maxListedBytes) overflow()
+  }
+
+  private def overflow(): Unit = {
+    bloom = asBloom(this)
+    values = null
+  }
+
+  private def asBloom(f: KeyFacts): SplitBlockBloom =
+    if (f.values == null) f.bloom
+    else if (f.bloomBytes <= 0) null
+    else {
+      val b = SplitBlockBloom.ofBytes(f.bloomBytes)
+      f.values.forEach(v => b.put(KeyType.hash(v, dataType)))
+      b
+    }
+
+  private def keep(value: Any): Any = value match {
+    case s: UTF8String => s.copy()
+    case v => v
+  }
+}
+
+object KeyFacts {
+
+  /** Whole-numbered keys of a broadcast that are listed. */
+  val listed: Int = 1 << 13
+
+  /** Bytes of strings that a task lists and sends; texts are no keys of a dimension. */
+  val maxListedBytes: Long = 128L << 10
+
+  private def bytes(value: Any): Long = value match {
+    case s: UTF8String => s.numBytes.toLong
+    case _ => 16L
+  }
+}

@@ -1,0 +1,56 @@
+package org.apache.spark.sql.springbok.physical
+
+import scala.util.control.NonFatal
+
+import org.apache.spark.{SparkContext, SparkEnv}
+import org.apache.spark.internal.Logging
+import org.apache.spark.rpc.RpcEndpointRef
+import org.apache.spark.sql.springbok.keys.SplitBlockBloom
+import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
+import org.apache.spark.util.RpcUtils
+
+/** A task's side of late filters: it asks the driver whether a filter has arrived. */
+private[physical] object LateFilterClient extends Logging {
+  private val pauseMs = 20L
+  @volatile private var driver: Option[RpcEndpointRef] = None
+
+  /**
+   * For a task, on its first row: the filter if the task has to test its rows, else None. A driver that cannot be asked is
+   * no reason to fail: without the filter all rows pass.
+   *
+   * @param waitMs
+   *   how long in ms the task waits for the filter
+   */
+  def await(id: Long, partition: Int, waitMs: Long): Option[SplitBlockBloom] = {
+    val end = System.nanoTime + waitMs * 1000000
+    def poll: LateFilterPoll =
+      if (waitMs > 0 && System.nanoTime < end) Poll(id, partition) else FinalPoll(id, partition)
+    try {
+      var found = ask(poll)
+      while (found == LateFilter.Open) {
+        Thread.sleep(math.min(pauseMs, waitMs))
+        found = ask(poll)
+      }
+      found match {
+        case LateFilter.Arrived(bloom) => Some(bloom.value)
+        case _ => None
+      }
+    } catch {
+      case NonFatal(e) =>
+        logDebug("The driver could not be asked for a runtime filter.", e)
+        None
+    }
+  }
+
+  private def ask(poll: LateFilterPoll): LateFilter.State = {
+    val env = SparkEnv.get
+    if (env.executorId == SparkContext.DRIVER_IDENTIFIER) LateFilterServer.answer(poll)
+    else LateFilterReply.decode(endpoint(env).askSync[Array[Byte]](LateFilterPoll.encode(poll)))
+  }
+
+  private def endpoint(env: SparkEnv): RpcEndpointRef = driver.getOrElse {
+    val ref = RpcUtils.makeDriverRef(LateFilterServer.endpointName, env.conf, env.rpcEnv)
+    driver = Some(ref)
+    ref
+  }
+}

@@ -1,0 +1,33 @@
+package org.apache.spark.sql.springbok.physical
+
+import java.nio.ByteBuffer
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.springbok.keys.SplitBlockBloom
+
+/** The driver's answer to a [[LateFilterPoll]] as bytes, for the same reason. */
+private[physical] object LateFilterReply {
+  private val never = Array[Byte](0)
+
+  def encode(state: LateFilter.State): Array[Byte] = state match {
+    case LateFilter.Open => Array.emptyByteArray
+    case LateFilter.Never => never
+    case LateFilter.Arrived(bloom) =>
+      val bytes = serializer.serialize(bloom)
+      val copy = new Array[Byte](bytes.remaining)
+      bytes.get(copy)
+      copy
+  }
+
+  def decode(bytes: Array[Byte]): LateFilter.State = bytes.length match {
+    case 0 => LateFilter.Open
+    case 1 => LateFilter.Never
+    case _ =>
+      LateFilter.Arrived(
+        serializer.deserialize[Broadcast[SplitBlockBloom]](ByteBuffer.wrap(bytes), getClass.getClassLoader)
+      )
+  }
+
+  private def serializer = SparkEnv.get.closureSerializer.newInstance()
+}
