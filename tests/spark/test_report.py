@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import springbok
+from goldens import GOLDEN, golden
 from pyspark.sql import DataFrame, SparkSession
 from springbok.reports import Report
 from springbok.session import temporarily
 from springbok.tpch import query
-
-GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def test_it_never_runs_the_query(spark: SparkSession, tpch: Path) -> None:
@@ -42,13 +41,6 @@ def test_text_is_readable_at_100_columns(executed: DataFrame) -> None:
     assert max(len(line) for line in (text + str(r)).splitlines()) <= 100
     for part in ("Tables", "Joins", "Runtime filters", "RF000", "removed", "LOWEST_COST"):
         assert part in text
-
-
-def golden(path: Path, text: str) -> None:
-    """Delete the file to have it written anew, and read it before it is committed."""
-    if not path.exists():
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["q3", "q11", "q21"])

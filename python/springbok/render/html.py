@@ -19,7 +19,6 @@ from springbok.render.words import (
     observed,
     read,
     size,
-    spark_alone,
     state,
     strategy,
     used,
@@ -138,8 +137,6 @@ def _joins(r: ReportData) -> str:
             chosen.append(f'<span class="soft">{escape(j.distribution)}</span>')
         if j.revised:
             chosen.append(f"{_chip('revised', 'changed at run time')} from {escape(str(j.before))}")
-        if alone := spark_alone(j):
-            chosen.append(f'<span class="soft">Spark alone: {escape(alone)}</span>')
         if j.hint_honoured is False:
             chosen.append(f"{_chip('bad', 'hint not honoured')} {_code(str(j.hint))}")
         others = "".join(f"<li>{escape(cost(a))}</li>" for a in j.alternatives)

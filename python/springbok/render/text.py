@@ -20,7 +20,6 @@ from springbok.render.words import (
     observed,
     read,
     size,
-    spark_alone,
     state,
     strategy,
     used,
@@ -90,8 +89,6 @@ def _join(j: Join) -> Iterator[str]:
     changed = f" (changed at run time from {j.before})" if j.revised else ""
     where = f", {j.distribution}" if j.distribution and j.distribution not in (j.strategy or "") else ""
     yield from wrap(strategy(j) + where + changed, 6)
-    if alone := spark_alone(j):
-        yield from wrap(f"Spark alone: {alone}", 6)
     if j.reason:
         yield from wrap(str(j.reason), 6)
     if j.hint_honoured is False:

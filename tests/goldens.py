@@ -1,0 +1,14 @@
+"""Texts that are compared with committed files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def golden(path: Path, text: str) -> None:
+    """Delete the file to have it written anew, and read it before it is committed."""
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
