@@ -18,6 +18,10 @@ import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.shuffles.MarkRepartitions
 
 class SpringbokExtensionsSuite extends SpringbokTest {
+
+  /** Its tests change the context's settings. */
+  override protected def ownContext: Boolean = true
+
   private val join = "SELECT count(*), sum(v) FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3"
 
   override protected def beforeAll(): Unit = {

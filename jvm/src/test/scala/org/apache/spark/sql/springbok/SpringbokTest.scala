@@ -33,27 +33,19 @@ abstract class SpringbokTest
   /** Test tables are small: no filter would be worth waiting for. */
   protected def sessionConf: Map[String, String] = Map(FilterConf.MIN_BENEFIT_MS.key -> "0")
 
+  /** Whether the suite cannot share its Spark context with others. */
+  protected def ownContext: Boolean =
+    master != TestContext.master || sessionConf.keys.exists(TestContext.isStatic)
+
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    SparkSession.clearActiveSession()
-    SparkSession.clearDefaultSession()
-    val builder = SparkSession
-      .builder()
-      .master(master)
-      .config("spark.sql.extensions", classOf[SpringbokExtensions].getName)
-      .config("spark.sql.extendedExplainProviders", classOf[report.SpringbokExplain].getName)
-      .config("spark.ui.enabled", "false")
-      .config("spark.sql.shuffle.partitions", "4")
-      // Set, so that tests which stop Spark's broadcasts leave Springbok's.
-      .config(JoinConf.BROADCAST_BYTES_LIMIT.key, JoinConf.BROADCAST_BYTES_LIMIT.defaultValueString)
-      .config("spark.sql.warehouse.dir", folder.resolve("warehouse").toString)
-    sessionConf.foreach { case (k, v) => builder.config(k, v) }
-    spark = builder.getOrCreate().asInstanceOf[SparkSession]
-    spark.sparkContext.setLogLevel("ERROR")
+    spark =
+      if (ownContext) TestContext.make(master, sessionConf)
+      else TestContext.session(sessionConf)
   }
 
   override protected def afterAll(): Unit = {
-    spark.stop()
+    if (ownContext) spark.stop() else TestContext.leave(spark)
     super.afterAll()
   }
 
