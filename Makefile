@@ -13,13 +13,15 @@ BIN := .venv/bin
 BENCHMARKS := $(BIN)/python -m benchmarks
 AUDIT := .cache/audit.txt
 QA := PYTHONPATH=tests:tools:. $(BIN)/python -m qa
+# The tag of the Scala tests that `make test` leaves out.
+SLOW := org.apache.spark.sql.springbok.Slow
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
 BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-all test-scala test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -30,7 +32,7 @@ test: lint $(JAR)  ## lint, then Scala tests and Python tests side by side
 
 test-all: test test-slow  ## every test
 
-test-slow: test-python-slow  ## the tests that `make test` leaves out
+test-slow: test-scala-slow test-python-slow  ## the tests that `make test` leaves out
 
 lint: $(VENV)  ## formatting, warnings, types, layers, of both halves
 	$(BIN)/ruff check python tests tools benchmarks
@@ -40,7 +42,10 @@ lint: $(VENV)  ## formatting, warnings, types, layers, of both halves
 	$(PYTHON) tools/sbt.py scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check" Test/compile
 
 test-scala:
-	$(PYTHON) tools/sbt.py test
+	$(PYTHON) tools/sbt.py "testOnly -- -l $(SLOW)"
+
+test-scala-slow:
+	$(PYTHON) tools/sbt.py "testOnly -- -n $(SLOW)"
 
 test-python: $(VENV) $(JAR)
 	$(BIN)/python -m pytest -m "not slow"

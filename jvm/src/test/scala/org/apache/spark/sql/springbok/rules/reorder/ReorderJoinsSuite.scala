@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, CartesianProductExec}
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf, StatsConf}
 import org.apache.spark.sql.springbok.record.{LoggedOrder, PlanningState}
 
@@ -244,7 +244,7 @@ class ReorderJoinsSuite extends SpringbokTest {
     }
   }
 
-  test("random joins give the same rows in any order that is chosen") {
+  test("random joins give the same rows in any order that is chosen", Slow) {
     val random = new Random(11)
     val tables = Seq(
       "fact" -> Seq("k", "o", "d"),

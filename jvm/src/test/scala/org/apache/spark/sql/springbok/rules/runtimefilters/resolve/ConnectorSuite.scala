@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.catalog.{
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.springbok.{SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, SpringbokExtensions, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -155,7 +155,7 @@ class ConnectorSuite extends SpringbokTest {
     }
   }
 
-  test("deleted rows of a Delta table stay deleted, columns of other names in its files keep their values") {
+  test("deleted rows of a Delta table stay deleted, columns of other names in its files keep their values", Slow) {
     val properties = "spark.databricks.delta.properties.defaults."
     val path = folder.resolve("delta").resolve("changed").toString
     conf(properties + "enableDeletionVectors" -> "true", properties + "columnMapping.mode" -> "name") {
@@ -172,7 +172,7 @@ class ConnectorSuite extends SpringbokTest {
       }
   }
 
-  test("Delta's MERGE writes what it writes without Springbok") {
+  test("Delta's MERGE writes what it writes without Springbok", Slow) {
     def merged(name: String): Seq[String] = {
       delta(name, rows, "day")
       val path = folder.resolve("delta").resolve(name)
