@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,14 @@ def execution(df: DataFrame) -> Any:
 def text(pieces: Any) -> str:
     """A document, which the JVM hands over in pieces."""
     return "".join(pieces.get(i) for i in range(pieces.size()))
+
+
+def java_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
+    """A map of the JVM with these entries."""
+    made = jvm(spark).java.util.HashMap()
+    for key, value in values.items():
+        made.put(key, value)
+    return made
 
 
 @contextmanager

@@ -98,15 +98,12 @@ def report(
     imagined = checked({k: v for k, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
-    query, spark = _jvm.execution(df), df.sparkSession
-    reports = _jvm.report_class(spark, "ForPython")
+    query = _jvm.execution(df)
+    reports = _jvm.report_class(df.sparkSession, "ForPython")
     with _jvm.spark_errors():
         if imagined:
-            settings = _jvm.jvm(spark).java.util.HashMap()
-            for key, value in imagined.items():
-                settings.put(key, value)
-            return Report.from_json(_jvm.text(reports.whatIf(query, settings)))
-        own = Report.from_json(_jvm.text(reports.report(query)))
+            return _parsed(reports.whatIf(query, _jvm.java_map(df.sparkSession, imagined)))
+        own = _parsed(reports.report(query))
         if own.state == "executed" or not observed:
             return own
         other = reports.ran(query)
@@ -115,7 +112,7 @@ def report(
             "This DataFrame has not run in this session, or too long ago: run an action such as df.collect() first, or "
             "take springbok.report(df) for the plan."
         )
-    return Report.from_json(_jvm.text(other))
+    return _parsed(other)
 
 
 def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
@@ -129,3 +126,8 @@ def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
     _jvm.check_active(spark)
     text = _jvm.text(_jvm.report_class(spark, "ForPython").last(spark._jsparkSession, n))
     return [Report.from_dict(d) for d in json.loads(text)]
+
+
+def _parsed(document: Any) -> Report:
+    """A report that the JVM has made."""
+    return Report.from_json(_jvm.text(document))

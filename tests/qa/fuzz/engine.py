@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 import springbok
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from springbok.session import temporarily
 
@@ -74,31 +74,36 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
                 raw.createOrReplaceTempView(t.name)
                 spark.sql(f"CACHE TABLE {t.name}")
             case _:
-                layout = {
-                    "partitioned": f"USING parquet PARTITIONED BY ({r.choice(['c0', 'c1', 'c2'])})",
-                    "bucketed": "USING parquet CLUSTERED BY (c0) INTO 3 BUCKETS",
-                    "orc": "USING orc",
-                    "analyzed": "USING parquet",
-                }[t.storage]
-                spark.sql(f"CREATE TABLE {t.name} ({t.sql_columns()}) {layout}")
-                data = raw
-                if t.storage == "partitioned":
-                    # A partition a value, but not hundreds of them.
-                    key = layout.split("(")[1][:-1]
-                    few = f"pmod(hash({key}), 6)"
-                    value = f"concat('k', {few})" if key == "c2" else few
-                    data = raw.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
-                    t.arrow = None
-                data.createOrReplaceTempView("written")
-                names = ", ".join(n for n, _ in t.columns)
-                spark.sql(f"INSERT INTO {t.name} ({names}) SELECT {names} FROM written")
-                if t.storage == "orc" or any(c.family == "char" for _, c in t.columns):
-                    # As Spark reads it: CHAR padded; ORC moves what is a fraction of a second before 1970.
-                    t.arrow = None
-                if t.storage == "analyzed":
-                    spark.sql(f"ANALYZE TABLE {t.name} COMPUTE STATISTICS FOR COLUMNS c0, c1, c2")
+                _create(spark, t, raw, r)
         if t.arrow is None:
             t.arrow = spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}").toArrow()
+
+
+def _create(spark: SparkSession, t: Table, raw: DataFrame, r: random.Random) -> None:
+    """A table of the catalog with these rows."""
+    layout = {
+        "partitioned": f"USING parquet PARTITIONED BY ({r.choice(['c0', 'c1', 'c2'])})",
+        "bucketed": "USING parquet CLUSTERED BY (c0) INTO 3 BUCKETS",
+        "orc": "USING orc",
+        "analyzed": "USING parquet",
+    }[t.storage]
+    spark.sql(f"CREATE TABLE {t.name} ({t.sql_columns()}) {layout}")
+    data = raw
+    if t.storage == "partitioned":
+        # A partition a value, but not hundreds of them.
+        key = layout.split("(")[1][:-1]
+        few = f"pmod(hash({key}), 6)"
+        value = f"concat('k', {few})" if key == "c2" else few
+        data = raw.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
+        t.arrow = None
+    data.createOrReplaceTempView("written")
+    names = ", ".join(n for n, _ in t.columns)
+    spark.sql(f"INSERT INTO {t.name} ({names}) SELECT {names} FROM written")
+    if t.storage == "orc" or any(c.family == "char" for _, c in t.columns):
+        # As Spark reads it: CHAR padded; ORC moves what is a fraction of a second before 1970.
+        t.arrow = None
+    if t.storage == "analyzed":
+        spark.sql(f"ANALYZE TABLE {t.name} COMPUTE STATISTICS FOR COLUMNS c0, c1, c2")
 
 
 def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
@@ -193,7 +198,17 @@ def random_settings(r: random.Random) -> Settings:
         s |= INTERPRETED
     if r.random() < 0.75:
         s["spark.springbok.internal.forced"] = str(r.randrange(1000))
-    rare = {
+    rare = _rare_settings(r)
+    for k, v in rare.items():
+        if r.random() < 0.12:
+            s[k] = v
+    if s.get("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"):
+        s["spark.sql.adaptive.skewJoin.skewedPartitionFactor"] = "1.1"
+    return s
+
+
+def _rare_settings(r: random.Random) -> Settings:
+    return {
         "spark.sql.adaptive.enabled": "false",
         "spark.springbok.runtimeFilter.mode": "LOCAL",
         "spark.springbok.runtimeFilter.wait": r.choice(["ALWAYS", "NEVER"]),
@@ -218,9 +233,3 @@ def random_settings(r: random.Random) -> Settings:
         "spark.sql.files.maxPartitionBytes": "2000",
         "spark.sql.adaptive.advisoryPartitionSizeInBytes": "500",
     }
-    for k, v in rare.items():
-        if r.random() < 0.12:
-            s[k] = v
-    if s.get("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"):
-        s["spark.sql.adaptive.skewJoin.skewedPartitionFactor"] = "1.1"
-    return s
