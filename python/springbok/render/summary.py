@@ -28,12 +28,14 @@ def _lines(r: ReportData) -> Iterator[str]:
     if r.note:
         yield from wrap(r.note, 0)
     joins, more_joins = _first(r.joins)
-    yield from section("Joins", (*table(_JOIN_HEAD, [_join(j) for j in joins]), *more_joins))
+    yield from section(
+        "Joins, with rows expected and observed", (*table(_JOIN_HEAD, [_join(j) for j in joins]), *more_joins)
+    )
     filters, more_filters = _first(sorted(r.filters, key=lambda f: _STATUS_ORDER.index(f.status)))
     yield from section("Runtime filters", (*table(_FILTER_HEAD, [_filter(f) for f in filters]), *more_filters))
     advice, more_advice = _first(list(_advice(r)))
-    lines = [line for text in advice for line in wrap(text, 2)]
-    yield from section("What to change", (*(lines or ["  Nothing stands out."]), *more_advice))
+    changes = [line for text in advice for line in wrap(text, 2)]
+    yield from section("What to change", (*(changes or ["  Nothing stands out."]), *more_advice))
 
 
 def _first(items: Sequence[T]) -> tuple[Sequence[T], tuple[str, ...]]:
@@ -49,8 +51,8 @@ def _join(j: Join) -> tuple[str, ...]:
         strategy(j),
         spark_alone(j),
         j.reason.code if j.reason else "",
-        f"{amount(j.estimated_rows)} rows" if j.estimated_rows is not None else "",
-        f"{amount(j.output_rows)} rows" if j.output_rows is not None else "",
+        amount(j.estimated_rows, unknown=""),
+        amount(j.output_rows, unknown=""),
     )
 
 

@@ -27,10 +27,13 @@ def query(name: str) -> str:
     return (files("springbok.tpch") / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def load(spark: SparkSession, folder: Path) -> None:
-    """Make the tables of a folder temporary views."""
+def load(spark: SparkSession, folder: Path, *, first_files: bool = False) -> None:
+    """Make the tables of a folder temporary views; with `first_files`, each has only its first file."""
     for t in TABLES:
-        spark.read.parquet(str(folder / f"{t}.parquet")).createOrReplaceTempView(t)
+        path = folder / f"{t}.parquet"
+        if first_files and path.is_dir():
+            path = min(path.glob("part-*"))
+        spark.read.parquet(str(path)).createOrReplaceTempView(t)
 
 
 def generate(root: Path, scale: float, say: Callable[[str], object] = print) -> Path:
