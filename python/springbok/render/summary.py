@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 _MOST = 12  # lines of joins, of filters and of advice
 _FAR_OFF = 10  # times
-_JOIN_HEAD = ("", "join", "strategy", "Spark alone", "why", "expected", "observed")
+_JOIN_HEAD = ("", "join", "strategy, build", "Spark alone", "why", "expected", "observed")
 _FILTER_HEAD = ("filter", "join", "status", "effect, or why not")
 _STATUS_ORDER = ("used", "placed", "unused", "declined")
 
@@ -47,13 +47,18 @@ def _first(items: Sequence[T]) -> tuple[Sequence[T], tuple[str, ...]]:
 def _join(j: Join) -> tuple[str, ...]:
     return (
         str(j.id),
-        f"{j.type} {keys(j)}",
-        strategy(j),
-        spark_alone(j),
+        keys(j) if j.type == "INNER" else f"{j.type} {keys(j)}",
+        _short(strategy(j)),
+        _short(spark_alone(j)),
         j.reason.code if j.reason else "",
         amount(j.estimated_rows, unknown=""),
         amount(j.output_rows, unknown=""),
     )
+
+
+def _short(text: str) -> str:
+    """`broadcast, left` for `broadcast hash, build left`."""
+    return text.replace("broadcast hash", "broadcast").replace("build ", "")
 
 
 def _filter(f: Filter) -> tuple[str, ...]:
