@@ -16,8 +16,8 @@ import org.apache.spark.sql.springbok.rules.joins.{
   ReviseJoinStrategy
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
-import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.{PlaceStaticFilters, ResolveRuntimeFilters}
+import org.apache.spark.sql.springbok.rules.runtimefilters.place.{PlaceRuntimeFilters, PlaceStaticFilters}
+import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
 
 /**

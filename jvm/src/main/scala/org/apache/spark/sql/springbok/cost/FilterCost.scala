@@ -1,8 +1,9 @@
 package org.apache.spark.sql.springbok.cost
 
 /**
- * What a row costs on its way from the scan to the join, and what testing it costs, in ns of one core. Orders of
- * magnitude, measured on TPC-H; what decides is that a shuffle is worth dozens of tests and a broadcast lookup few.
+ * What a row costs on its way from the scan to the join, and what testing it costs, in ns of one core. These are orders of
+ * magnitude, measured on TPC-H. What matters is that a shuffle costs as much as dozens of tests, and a broadcast lookup as
+ * much as a few.
  */
 object FilterCost {
   val shuffle = 300.0
@@ -20,27 +21,28 @@ object FilterCost {
   val decode = 25.0
 
   /**
-   * Looking one row up in a broadcast relation of so many keys: 40 million lookups of one core, of which one in twenty
-   * found a row (dense 6, 7, 13, 58 ns at 2e3, 4e4, 4e5, 4e6 keys; hashed 29, 31, 73, 170; strings 136 at 2e3).
+   * Looking one row up in a broadcast relation with this number of keys. Measured with 40 million lookups on one core, one in
+   * twenty of which found a row (dense 6, 7, 13, 58 ns at 2e3, 4e4, 4e5, 4e6 keys; hashed 29, 31, 73, 170; strings 136 at
+   * 2e3).
    *
-   * @param whole
-   *   whether the relation's key is one whole number, kept in an array where its values are dense
+   * @param integral
+   *   whether the relation's key is one integral number, kept in an array if its values are dense
    */
-  def lookup(keys: Double, whole: Boolean, dense: Boolean): Double = {
-    val (base, miss) = if (!whole) (100.0, 2.0) else if (dense) (5.0, 0.8) else (26.0, 2.0)
+  def lookup(keys: Double, integral: Boolean, dense: Boolean): Double = {
+    val (base, miss) = if (!integral) (100.0, 2.0) else if (dense) (5.0, 0.8) else (26.0, 2.0)
     base + miss * (if (keys < 5e4) 0 else if (keys < 1e6) 20 else 65)
   }
 
-  /** Whether Spark keeps a relation of that many whole-number keys within such a range in an array. */
+  /** Whether Spark keeps a relation with this number of integral keys within this range in an array. */
   def dense(range: Double, keys: Double): Boolean = range < math.max(1024.0, 4 * keys)
 
-  /** What placing a filter takes of what a stage takes to be planned and scheduled. */
+  /** The time to place a filter, as a fraction of the time to plan and schedule a stage. */
   val localShare = 0.05
 
-  /** What is taken for the part of rows that stays when nothing is known. */
-  val unknownKept = 0.5
+  /** The fraction of rows that is assumed to pass a filter if nothing is known. */
+  val unknownRetained = 0.5
 
-  /** Testing one row against a bloom filter of this size: what grows is the chance that a test misses the caches. */
+  /** Testing one row against a bloom filter of this size. The larger it is, the more tests miss the caches. */
   def test(bloomBytes: Long): Double =
     if (bloomBytes <= (256L << 10)) 6 else if (bloomBytes <= (2L << 20)) 10 else 20
 
@@ -50,26 +52,27 @@ object FilterCost {
   /** Comparing one value with a bound. */
   val compare = 2.0
 
-  /** Whether testing pays: what the rejected rows save against what all rows pay, with a margin for the estimate. */
-  def pays(kept: Double, savedNs: Double, testNs: Double): Boolean = (1 - kept) * savedNs > testNs * 1.25
+  /** Whether the rejected rows save more than testing all rows costs, with a margin for the estimate. */
+  def pays(retained: Double, savedNs: Double, testNs: Double): Boolean =
+    (1 - retained) * savedNs > testNs * 1.25
 
   /**
    * What a row that is removed at a scan saves.
    *
    * @param joinNs
-   *   time in ns that the join whose filter it is takes for a row
+   *   time in ns for a row in the join that the filter is for
    * @param wayNs
    *   time in ns on the way there
    * @param reach
-   *   the part of the rows that would have got there
+   *   the fraction of the rows that would have reached the join
    */
   final case class Saving(joinNs: Double, wayNs: Double = 0, reach: Double = 1) {
     def ns: Double = wayNs + reach * joinNs
 
-    /** The same from below an operator that takes `cost` ns a row and lets the part `passed` of them through. */
+    /** The same below an operator that takes `cost` ns for a row and lets the fraction `passed` of the rows through. */
     def below(cost: Double, passed: Double): Saving = Saving(joinNs, cost + passed * wayNs, passed * reach)
   }
 
-  /** Time in ns of all cores that is lost while so many of them do this work. */
+  /** Time in ns of all cores that is lost while this many tasks do this work. */
   def idle(workNs: Double, tasks: Double, cores: Int): Double = workNs / tasks * (1 - tasks / cores)
 }

@@ -61,7 +61,7 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     def side(set: Long, rows: Double) = Side(SideSize(Some(rows), graph.rowBytes(set), None))
     def broadcast =
       JoinCost.sum(JoinCost.broadcast(side(build, n), cluster)) * nsPerByte + probing(p)
-    def probing(rows: Double) = rows * FilterCost.lookup(n, whole = true, dense = false)
+    def probing(rows: Double) = rows * FilterCost.lookup(n, integral = true, dense = false)
     graph.keyOf(probe, build) match {
       // A nested loop.
       case None => Step(out + p * n * pairNs, probe, None)

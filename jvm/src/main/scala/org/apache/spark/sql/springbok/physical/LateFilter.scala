@@ -10,10 +10,8 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryEx
 import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
 import org.apache.spark.sql.execution.adaptive._
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
-import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.keys.{KeyType, SourceKey, SplitBlockBloom}
-import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.FilterDecision
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
+import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
 
 /**
  * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
@@ -60,15 +58,10 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
     case (now, _) => partitions.computeIfAbsent(poll.partition, _ => if (now == Open) Never else now)
   }
 
-  /** Decides it from its finished build side, the first time. */
-  def decide(at: AppliedRuntimeFilterExec, key: SourceKey, stage: SparkPlan, conf: SQLConf): Unit =
-    if (state == Open) {
-      val f = RuntimeFilterExec(key, at.key, at.child, stage)(at.info)
-      settle(new FilterDecision(f, conf).late match {
-        case Some(bloom) => Arrived(SparkContext.getActive.get.broadcast(bloom))
-        case None => Never
-      })
-    }
+  /** Takes what was decided from its finished build side, the first time: the filter, or that there will be none. */
+  def settle(decided: => Option[SplitBlockBloom]): Unit =
+    if (state == Open)
+      settle(decided.fold[State](Never)(bloom => Arrived(SparkContext.getActive.get.broadcast(bloom))))
 
   /** Whether a partition has been answered for good. */
   private[springbok] def answered: Boolean = !partitions.isEmpty

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.catalyst.JoinSide
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.reason.Reason
 
@@ -31,8 +32,8 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   /** Whether the join's hint is Springbok's. Adaptive execution sets hints of its own, which stay. */
   @volatile var hinted: Boolean = false
 
-  /** The side that its first runtime filters were placed from, 0 or 1. Scans may wait for it. */
-  @volatile var filterSource: Option[Int] = None
+  /** The side that its first runtime filters were made from. Scans may wait for it. */
+  @volatile var filterSource: Option[JoinSide] = None
 
   /** Whether the join has been planned physically. */
   @volatile var firstPlanned: Boolean = false
@@ -43,12 +44,12 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   /** Whether scans wait for the filters that were placed from a key, by the key's position. */
   val scansWait: TrieMap[Int, Boolean] = TrieMap.empty
 
-  @volatile private var separate: Option[Int] = None
+  @volatile private var separate: Option[JoinSide] = None
 
-  /** The side whose groups were given an exchange of their own, 0 or 1. */
-  def separated: Option[Int] = separate
+  /** The side whose groups were given an exchange of their own. */
+  def separated: Option[JoinSide] = separate
 
-  def separateGroups(side: Int, why: Reason): Unit = {
+  def separateGroups(side: JoinSide, why: Reason): Unit = {
     separate = Some(side)
     logged.separation = Some(why)
   }

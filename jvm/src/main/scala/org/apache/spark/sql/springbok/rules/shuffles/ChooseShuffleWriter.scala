@@ -13,26 +13,26 @@ import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost, StageTasks}
+import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
 import org.apache.spark.sql.springbok.record.JoinState
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.JoinEstimates
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
- * Spares shuffles of few rows the writing of a file for each partition.
+ * Keeps shuffles of few rows from writing a file for each partition.
  *
- * Up to `spark.shuffle.sort.bypassMergeThreshold` partitions, 200, and a shuffle has 200 unless told otherwise, each map task
- * writes a file a partition and then puts them together: at 0.6 ms a file that takes longer than a filtered scan. Above
- * it Spark sorts a task's rows by partition and writes one file. So exchanges that are expected to have few rows a file
- * ask for one partition more than the threshold; adaptive execution merges the small partitions as before.
+ * Up to `spark.shuffle.sort.bypassMergeThreshold` partitions (200, which is also the default number of a shuffle), each map
+ * task writes one file for each partition and then concatenates them. At 0.6 ms a file, that takes longer than a filtered scan.
+ * Above the threshold, Spark sorts a task's rows by partition and writes one file. So exchanges that are expected to have few
+ * rows a file ask for one partition more than the threshold. Adaptive execution merges small partitions as before.
  *
- * '''When''': adaptive execution merges partitions; Spark's own sort shuffle writes them; the exchange is one that Spark
- * has put in, with its number of partitions, more than half the threshold; [[ShuffleWriteCost.saved]] is above 0, summed
- * over all exchanges that have to agree: those that feed one stage, and those that may be the same (see
- * [[StageInputs]]). One of them that is running or has finished decides for the others.
+ * '''When''': adaptive execution merges partitions; Spark's own sort shuffle writes them; Spark has added the
+ * exchange, with its default number of partitions, which is more than half the threshold; [[ShuffleWriteCost.saved]] is
+ * positive, summed over all exchanges that must agree: those that feed one stage, and those that may be equal (see
+ * [[StageInputs]]). If one of them is running or has finished, its number applies to the others.
  *
- * '''Why the answer cannot change''': each row goes to the partition that its key's hash says, for any number of them; the
- * inputs of a stage have the same number, so what belongs together meets. Numbers that a streaming state or a bucketed
- * table fixes are left alone, and so is a whole query that asks for a number of its own (see [[MarkRepartitions]]).
+ * '''Why the answer cannot change''': each row goes to the partition that its key's hash determines, for any number of
+ * partitions. The inputs of a stage have the same number, so matching rows meet. Numbers that a streaming state or a bucketed
+ * table fixes stay, and so does every number in a query that asks for one of its own (see [[MarkRepartitions]]).
  *
  * '''Settings''': `spark.springbok.exchange.chooseWriter`.
  */
@@ -69,24 +69,24 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       policy: ChoicePolicy,
       lasting: PlanStats.Lasting
   ): SparkPlan = {
-    val estimates = new JoinEstimates(conf, lasting)
+    val expected = new PhysicalRows(new PlanStats(Some(new StageFeedback), lasting))
     val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
-    val tasks = new StageTasks(estimates.counted, cores, conf)
+    val tasks = new StageTasks(expected.counted, cores, conf)
 
-    // At most: a partial aggregate has up to a row a group in each of its tasks, and what nothing counts has no more
-    // rows than come in.
+    // An upper bound. A partial aggregate has up to one row for each group in each of its tasks, and an operator whose output
+    // nothing counts has no more rows than its input.
     def rows(p: SparkPlan, writing: Double): Option[Double] = p match {
       case a: BaseAggregateExec =>
         val in = rows(a.child, writing)
-        estimates.counted(a).fold(in)(groups => in.map(math.min(_, groups * writing)))
-      case _: GenerateExec | _: ExpandExec => estimates.counted(p)
-      case u: UnaryExecNode => estimates.counted(u).orElse(rows(u.child, writing))
-      case _ => estimates.counted(p)
+        expected.counted(a).fold(in)(groups => in.map(math.min(_, groups * writing)))
+      case _: GenerateExec | _: ExpandExec => expected.counted(p)
+      case u: UnaryExecNode => expected.counted(u).orElse(rows(u.child, writing))
+      case _ => expected.counted(p)
     }
 
     def saved(e: ShuffleExchangeExec): Double = {
       val writing = tasks(e.child)
-      // Where nothing is known nothing is changed.
+      // If nothing is known, nothing is changed.
       rows(e.child, writing).fold(Double.NegativeInfinity)(
         ShuffleWriteCost.saved(_, writing, n)
       )
@@ -94,17 +94,17 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
 
     val groups = StageInputs.groups(plan, mayChange(n)).zipWithIndex
     val chosen = groups.flatMap { case (g, i) =>
-      val wanted = g.fixed match {
+      val changes = g.fixed match {
         case Nil => policy.sortsShuffles(i)(g.pending.map(saved).sum > 0)
         case numbers => numbers.forall(_ == other)
       }
-      if (wanted) g.pending else Nil
+      if (changes) g.pending else Nil
     }
     change(plan, chosen, other)
   }
 
-  private def change(plan: SparkPlan, wanted: Seq[ShuffleExchangeExec], partitions: Int): SparkPlan = {
-    lazy val canonical: Set[SparkPlan] = wanted.map(_.canonicalized).toSet
+  private def change(plan: SparkPlan, chosen: Seq[ShuffleExchangeExec], partitions: Int): SparkPlan = {
+    lazy val canonical: Set[SparkPlan] = chosen.map(_.canonicalized).toSet
     def changed(e: ShuffleExchangeExec): SparkPlan = {
       val other = e.copy(outputPartitioning = e.outputPartitioning match {
         case h: HashPartitioning => h.copy(numPartitions = partitions)
@@ -116,8 +116,8 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
     }
     val rewrite = new SharedRewrite((p, children) =>
       p.mapChildren(children) match {
-        case e: ShuffleExchangeExec if wanted.exists(_ eq p) => changed(e)
-        // It knows its build side's stage by its canonical form.
+        case e: ShuffleExchangeExec if chosen.exists(_ eq p) => changed(e)
+        // It finds its build side's stage by the canonical form.
         case f: AppliedRuntimeFilterExec if f.late.isDefined =>
           f.withSource(f.source.transformDown {
             case e: ShuffleExchangeExec if canonical(e) => changed(e)
@@ -125,6 +125,6 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
         case same => same
       }
     )
-    if (wanted.isEmpty) plan else rewrite(plan)
+    if (chosen.isEmpty) plan else rewrite(plan)
   }
 }

@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 
 /**
- * Marks what a query repartitions into a number of partitions of its own. Where that lies by the same columns in as many
- * partitions already, Spark leaves the query's exchange out, and the number is that of an exchange which Spark has put in.
+ * Marks what a query repartitions into a given number of partitions. If the rows are already partitioned by the same columns
+ * into the same number, Spark drops the query's exchange, and an exchange that Spark has added must keep the number.
  *
  * '''Why the answer cannot change''': the plan stays as it is.
  */
@@ -22,6 +22,6 @@ object MarkRepartitions extends Rule[LogicalPlan] {
     plan
   }
 
-  /** Whether the rows of this plan's result are to lie in a number of partitions that the query asks for. */
+  /** Whether the query asks for the number of partitions of this plan's rows. */
   def isMarked(p: SparkPlan): Boolean = p.logicalLink.exists(_.getTagValue(tag).isDefined)
 }

@@ -8,110 +8,124 @@ import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.SharedExchanges
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.SeparateGroups
+import org.apache.spark.sql.springbok.physical.SeparateStage
 import org.apache.spark.sql.types.DataType
 
 /**
- * Exchanges whose number of partitions has to be the same.
+ * Exchanges that must have the same number of partitions.
  *
  * @param pending
- *   those that may change
+ *   those whose number may change
  * @param fixed
  *   the numbers of the others
  */
 final private[springbok] case class AgreeingExchanges(pending: Seq[ShuffleExchangeExec], fixed: Seq[Int])
 
 /**
- * The shuffles that feed each stage of a plan. What has to agree: the inputs of a stage, as a join's are; and exchanges that
- * are the same, of which Spark runs one. These are told by their leaves and the types of their columns: that is cheap, and
- * takes too many for the same, which does no harm.
+ * The shuffles that feed each stage of a plan, in groups that must have the same number of partitions: the inputs of one
+ * stage, such as those of a join, and equal exchanges, which Spark runs once. Exchanges are compared by their leaves and the
+ * types of their columns. That is cheap, and it does no harm that some of them only look equal.
  */
 private[springbok] object StageInputs {
-  private type Alike = (Seq[Any], Seq[DataType])
 
-  /** An input of the stage with that number; None for one of a subquery, which has been planned. */
+  /** What an exchange that Spark may reuse has in common with the other one. */
+  final private case class Likeness(leaves: Seq[Any], types: Seq[DataType])
+
+  /** A stage of the plan, told from others by its identity. */
+  final private class Stage
+
+  /** An input of a stage, without one if it belongs to a subquery, which has been planned. */
   final private case class Input(
-      stage: Option[Int],
-      alike: Option[Alike],
+      stage: Option[Stage],
+      likeness: Option[Likeness],
       pending: Option[ShuffleExchangeExec],
       fixed: Option[Int]
-  )
+  ) {
+
+    /** All inputs that have one of them must agree. */
+    def ties: Seq[Any] = stage.toSeq ++ likeness
+  }
 
   /**
    * @param mayChange
    *   whether a pending exchange's number of partitions may change
    */
   def groups(plan: SparkPlan, mayChange: SparkPlan => Boolean): Seq[AgreeingExchanges] = {
-    val inputs = mutable.ArrayBuffer.empty[Input]
-    var stages = 0
-
-    def shuffle(
-        e: SparkPlan,
-        n: Partitioning,
-        pending: Option[ShuffleExchangeExec],
-        stage: Option[Int]
-    ): Unit =
-      if (n != SinglePartition)
-        inputs += Input(stage, Some(alike(e)), pending, Option.when(pending.isEmpty)(n.numPartitions))
-
-    def stage(root: SparkPlan): Unit = {
-      stages += 1
-      val id = Some(stages)
-      def go(p: SparkPlan): Unit = p match {
-        case q: ShuffleQueryStageExec => shuffle(q.plan, q.shuffle.outputPartitioning, None, id)
-        case e: ShuffleExchangeExec =>
-          shuffle(e, e.outputPartitioning, Some(e).filter(mayChange), id)
-          // Groups that were given a stage of their own lie as their join's other side: were their numbers to differ, that
-          // side would be shuffled anew once one of them is known.
-          if (SeparateGroups.isApart(e)) go(e.child) else stage(e.child)
-        case e: Exchange => e.children.foreach(stage)
-        // Its second child stands elsewhere as well.
-        case f: RuntimeFilterExec => go(f.child)
-        case leaf if leaf.children.isEmpty =>
-          leaf.outputPartitioning match {
-            case SinglePartition | _: UnknownPartitioning => ()
-            case known if !leaf.isInstanceOf[BroadcastQueryStageExec] =>
-              inputs += Input(id, None, None, Some(known.numPartitions))
-            case _ => ()
-          }
-        case _ => p.children.foreach(go)
-      }
-      go(root)
-    }
-
-    def planned(p: SparkPlan): Unit = {
-      p.foreach {
-        case e: ShuffleExchangeExec => shuffle(e, e.outputPartitioning, None, None)
-        case q: ShuffleQueryStageExec => planned(q.plan)
-        case q: BroadcastQueryStageExec => planned(q.plan)
-        case _ => ()
-      }
-      SharedExchanges.subqueries(p).foreach(planned)
-    }
-
-    stage(plan)
-    SharedExchanges.subqueries(plan).foreach(planned)
-    merged(inputs.toSeq)
+    val inputs = ofStage(plan, mayChange) ++ SharedExchanges.subqueries(plan).flatMap(ofPlanned)
+    val tied = new UnionFind[Any]
+    inputs.foreach(i => i.ties.foreach(tied.union(i.ties.head, _)))
+    val found = mutable.LinkedHashMap.empty[Any, Seq[Input]]
+    for (i <- inputs; root = tied.find(i.ties.head)) found(root) = found.getOrElse(root, Nil) :+ i
+    found.values.map(is => AgreeingExchanges(is.flatMap(_.pending), is.flatMap(_.fixed).distinct)).toSeq
   }
 
-  /** The inputs that are tied to each other, by a stage or by being alike, directly or through others. */
-  private def merged(inputs: Seq[Input]): Seq[AgreeingExchanges] = {
-    val ties = inputs.map(i => i.stage.toSet[Any] ++ i.alike.toSet[Any])
-    val sets = ties.foldLeft(Seq.empty[Set[Any]]) { (sets, tie) =>
-      val (same, others) = sets.partition(_.exists(tie))
-      others :+ same.foldLeft(tie)(_ ++ _)
+  private def ofStage(root: SparkPlan, mayChange: SparkPlan => Boolean): Seq[Input] = {
+    val stage = new Stage
+    def read(p: SparkPlan): Seq[Input] = p match {
+      case q: ShuffleQueryStageExec =>
+        shuffle(q.plan, q.shuffle.outputPartitioning, None, Some(stage))
+      case e: ShuffleExchangeExec =>
+        // Separated groups have as many partitions as the other side of their join. With another number, that side would be
+        // shuffled again once one of them has run.
+        val below =
+          if (SeparateStage.joinOf(e).isDefined) read(e.child) else ofStage(e.child, mayChange)
+        shuffle(e, e.outputPartitioning, Some(e).filter(mayChange), Some(stage)) ++ below
+      case e: Exchange => e.children.flatMap(ofStage(_, mayChange))
+      // Its second child also stands elsewhere.
+      case f: RuntimeFilterExec => read(f.child)
+      case leaf if leaf.children.isEmpty => ofLeaf(leaf, stage)
+      case _ => p.children.flatMap(read)
     }
-    sets.map { set =>
-      val own = inputs.zip(ties).collect { case (i, tie) if tie.exists(set) => i }
-      AgreeingExchanges(own.flatMap(_.pending), own.flatMap(_.fixed).distinct)
-    }
+    read(root)
   }
 
-  private def alike(e: SparkPlan): Alike = (leaves(e), e.output.map(_.dataType))
+  private def ofLeaf(leaf: SparkPlan, stage: Stage): Seq[Input] = leaf.outputPartitioning match {
+    case SinglePartition | _: UnknownPartitioning => Nil
+    case _ if leaf.isInstanceOf[BroadcastQueryStageExec] => Nil
+    case known => Seq(Input(Some(stage), None, None, Some(known.numPartitions)))
+  }
+
+  private def ofPlanned(p: SparkPlan): Seq[Input] = {
+    val own = p.flatMap {
+      case e: ShuffleExchangeExec => shuffle(e, e.outputPartitioning, None, None)
+      case q: ShuffleQueryStageExec => ofPlanned(q.plan)
+      case q: BroadcastQueryStageExec => ofPlanned(q.plan)
+      case _ => Nil
+    }
+    own ++ SharedExchanges.subqueries(p).flatMap(ofPlanned)
+  }
+
+  private def shuffle(
+      e: SparkPlan,
+      partitioning: Partitioning,
+      pending: Option[ShuffleExchangeExec],
+      stage: Option[Stage]
+  ): Seq[Input] =
+    if (partitioning == SinglePartition) Nil
+    else {
+      val fixed = Option.when(pending.isEmpty)(partitioning.numPartitions)
+      Seq(Input(stage, Some(Likeness(leaves(e), e.output.map(_.dataType))), pending, fixed))
+    }
 
   private def leaves(p: SparkPlan): Seq[Any] = p.collectLeaves().flatMap {
     case q: QueryStageExec => leaves(q.plan)
     case r: ReusedExchangeExec => leaves(r.child)
     case leaf => Seq(SharedExchanges.leaf(leaf))
+  }
+
+  /** Disjoint sets. A value that was never seen is a set of its own. */
+  final private class UnionFind[T] {
+    private val parents = mutable.HashMap.empty[T, T]
+
+    def find(value: T): T = parents.get(value).fold(value) { parent =>
+      val root = find(parent)
+      parents(value) = root
+      root
+    }
+
+    def union(a: T, b: T): Unit = {
+      val (from, to) = (find(a), find(b))
+      if (from != to) parents(from) = to
+    }
   }
 }

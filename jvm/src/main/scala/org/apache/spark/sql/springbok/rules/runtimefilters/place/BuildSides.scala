@@ -1,19 +1,12 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
-import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{SummarizeKeysExec, SummaryPlan}
-import org.apache.spark.sql.springbok.catalyst.{SharedExchanges, SharedRewrite}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, SharedRewrite, Sides}
 import org.apache.spark.sql.springbok.keys.{BuildKey, FilterKey, SourceKey}
-
-/** Which child of a join is the source of its filters. */
-final private[springbok] case class Direction(source: Int)
-
-/** An exchange that filters of a join are read from, and the join's conjuncts with their build side's keys there. */
-final private[springbok] case class Source(exchange: SparkPlan, keys: Seq[FilterOn])
 
 /** The build sides of joins, as exchanges that finish before the scans that wait for them. */
 private[springbok] object BuildSides {
@@ -28,48 +21,9 @@ private[springbok] object BuildSides {
   }
 
   /**
-   * What filters of a join are read from: the exchange that its build side comes straight out of, else, where the build
-   * side is computed in the join's own stage because it is partitioned by the join's keys already, an exchange below.
-   *
-   * @param rows
-   *   rows of an exchange; of several that have not finished the smallest is taken
-   */
-  def source(j: BaseJoinExec, d: Direction, built: SparkPlan, rows: SparkPlan => Double): Option[Source] =
-    exchange(built) match {
-      case Some(e) => Some(Source(e, FilterOn.of(j, d)))
-      case None if !j.isInstanceOf[ShuffledJoin] => None
-      case None =>
-        val found =
-          for {
-            on <- FilterOn.of(j, d)
-            key <- FilterKey.of(on.build).toSeq
-            (e, there) <- below(built, key)
-            at = on.copy(build = there, from = Some(e))
-            // There it is computed for rows that do not reach the join.
-            if FilterKey.admissible(there) && sourceKey(e, j, d, at).isDefined
-          } yield e -> at
-        found.map(_._1).minByOption(e => (!finished(e), rows(e))).map { best =>
-          Source(best, found.collect { case (e, on) if e eq best => on }.distinctBy(_.index))
-        }
-    }
-
-  /**
-   * The shuffles that all values of a key have passed, and the key there.
-   *
-   * Not through an aggregate or a window's limit: adaptive execution puts the stage of the exchange in their middle in the
-   * place of their logical node, which it finds by the first operator that stands for it, and that would be an edge's.
-   */
-  private def below(p: SparkPlan, key: Expression): Seq[(SparkPlan, Expression)] = p match {
-    case _: ShuffleExchangeExec | _: ShuffleQueryStageExec => Seq(p -> key)
-    case _: UnionExec => Nil
-    case _ if KeyTrace.groups(p) => Nil
-    case _ => KeyTrace.routes(p, key).flatMap(r => below(p.children(r.child), r.key))
-  }
-
-  /**
-   * The build side with a summary under this exchange, and under its twins, of which Spark runs the first one it comes to;
-   * and the exchange then. A stage that runs already is left as it is. Nodes that stand in several places, as edges do,
-   * stay the same ones.
+   * The build side with a summary under this exchange, and the exchange itself. Equal exchanges get the summary as well,
+   * because Spark runs the first of them that it comes to. A stage that runs already stays as it is. Nodes that stand in
+   * several places, as filter dependencies do, stay the same objects.
    */
   def summarized(built: SparkPlan, exchange: SparkPlan, summary: SummaryPlan): (SparkPlan, SparkPlan) = {
     val replaced = new SharedRewrite({
@@ -81,7 +35,7 @@ private[springbok] object BuildSides {
 
   private def marked(e: Exchange, summary: SummaryPlan): Exchange = {
     val node = e.child match {
-      // That of a join below.
+      // The summary for a join below.
       case s: SummarizeKeysExec => s.copy(plan = s.plan + summary)
       case c => SummarizeKeysExec(summary, c)
     }
@@ -90,19 +44,23 @@ private[springbok] object BuildSides {
   }
 
   /** How a key is read from the exchange; None where a stage was started without a summary of it. */
-  def sourceKey(exchange: SparkPlan, j: BaseJoinExec, d: Direction, on: FilterOn): Option[SourceKey] = {
+  def sourceKey(
+      exchange: SparkPlan,
+      j: BaseJoinExec,
+      creation: JoinSide,
+      on: FilterConjunct
+  ): Option[SourceKey] = {
     val summary = FilterKey
-      .of(on.build)
-      // The exchange and the join compute it for each of its rows as well.
+      .of(on.creation)
+      // The exchange and the join compute it for each row as well.
       .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
       .map(BuildKey.of(_, exchange.output))
     val read: BuildKey => SourceKey =
       key => on.range.fold[SourceKey](SourceKey.Shuffle(key))(SourceKey.Bound(key, _))
     exchange match {
       case e if isBroadcast(e) && on.range.isEmpty =>
-        val keys = if (d.source == 0) j.leftKeys else j.rightKeys
-        Some(SourceKey.Broadcast(on.index, keys.map(_.dataType)))
-      // Of a relation for lookups only the keys can be listed.
+        Some(SourceKey.Broadcast(on.index, Sides.keys(j)(creation).map(_.dataType)))
+      // Of a relation for lookups, only the keys can be listed.
       case e if isBroadcast(e) => if (j.isInstanceOf[BroadcastNestedLoopJoinExec]) summary.map(read) else None
       case s: ShuffleQueryStageExec =>
         summary.filter(k => SummarizeKeysExec.summaryOf(s).exists(_.indexOf(k).isDefined)).map(read)
@@ -124,13 +82,13 @@ private[springbok] object BuildSides {
         case (SourceKey.Bound(key, _), bloom) => key -> bloom
       })
 
-  /** Whether the stage of this exchange is done. */
+  /** Whether the stage of this exchange has finished. */
   def finished(exchange: SparkPlan): Boolean = exchange match {
     case q: QueryStageExec => q.isMaterialized
     case _ => false
   }
 
-  /** Operators that an edge to this exchange adds to the plan; a stage counts as one. */
+  /** The number of operators that a filter dependency on this exchange adds to the plan. A stage counts as one. */
   def nodes(p: SparkPlan): Int = p match {
     case _: QueryStageExec => 1
     case _ => 1 + p.children.map(nodes).sum

@@ -6,25 +6,31 @@ import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, StageTasks}
+import org.apache.spark.sql.springbok.physical.PhysicalRows
 
 /**
- * How long a build side holds a scan that waits for it, in time that is lost. While its tasks fill the cluster nothing is:
- * the scan's own would only take their turn with them. What is lost are the cores that its stages leave idle.
+ * How much time is lost while a scan waits for a build side. Waiting is free while the build side's tasks keep all cores busy:
+ * the scan's own tasks would only take turns with them. What is lost are the cores that the build side leaves idle.
  *
  * @param cores
  *   tasks that run at a time
  */
-final private[springbok] class BuildTime(estimates: JoinEstimates, cores: Int, conf: SQLConf) {
+final private[springbok] class BuildTime(
+    rows: PhysicalRows,
+    costs: OperatorCost,
+    cores: Int,
+    conf: SQLConf
+) {
   import BuildTime._
 
-  /** Time in ms of all cores that is lost until the exchange has finished; 0 where nothing is known. */
+  /** Time in ms of all cores that is lost until the exchange has finished, 0 if nothing is known. */
   def idleMs(exchange: SparkPlan): Double = exchange match {
     case q: QueryStageExec if q.isMaterialized => 0
     case q: ExchangeQueryStageExec => idleMs(SummarizeKeysExec.exchangeOf(q))
     case e =>
       val work = e.children.map(stage)
       val tasks = math.min(cores.toDouble, math.max(1.0, work.map(_.tasks).maxOption.getOrElse(1.0)))
-      val ns = work.map(_.workNs).sum + rows(e) * KeyTrace.cost(e)
+      val ns = work.map(_.workNs).sum + count(e) * OperatorCost.of(e)
       work.map(_.belowMs).maxOption.getOrElse(0.0) + FilterCost.idle(ns, tasks, cores) / 1e6
   }
 
@@ -34,14 +40,14 @@ final private[springbok] class BuildTime(estimates: JoinEstimates, cores: Int, c
     case f: RuntimeFilterExec =>
       val scan = stage(f.child)
       scan.copy(belowMs = math.max(scan.belowMs, idleMs(f.source)))
-    case _ if p.children.isEmpty => Work(rows(p) * p.output.size * FilterCost.decode, tasks(p), 0)
+    case _ if p.children.isEmpty => Work(count(p) * p.output.size * FilterCost.decode, tasks(p), 0)
     case _ =>
       val below = p.children.map(stage)
-      val own = p.children.zipWithIndex.map { case (c, i) => rows(c) * estimates.cost(p, i) }
+      val own = p.children.zipWithIndex.map { case (c, i) => count(c) * costs.of(p, i) }
       Work(below.map(_.workNs).sum + own.sum, below.map(_.tasks).max, below.map(_.belowMs).max)
   }
 
-  private def rows(p: SparkPlan): Double = estimates.rows(p).getOrElse(0.0)
+  private def count(p: SparkPlan): Double = rows(p).getOrElse(0.0)
 
   private def tasks(leaf: SparkPlan): Double = leaf match {
     case s: FileSourceScanExec => StageTasks.splits(s, cores, conf)
@@ -52,12 +58,14 @@ final private[springbok] class BuildTime(estimates: JoinEstimates, cores: Int, c
 private[springbok] object BuildTime {
 
   /**
+   * A stage's work.
+   *
    * @param workNs
-   *   of one core, of a stage
+   *   time in ns of one core
    * @param tasks
-   *   of that stage
+   *   the number of its tasks
    * @param belowMs
-   *   lost in the stages that it waits for
+   *   time in ms that is lost in the stages that it waits for
    */
   final private case class Work(workNs: Double, tasks: Double, belowMs: Double)
 }

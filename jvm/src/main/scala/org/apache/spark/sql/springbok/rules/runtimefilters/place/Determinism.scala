@@ -21,25 +21,25 @@ import org.apache.spark.sql.springbok.catalyst.{OrderDependent, PlanInputs}
 import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
- * Whether computing a build side again gives the same rows. Known operators with expressions that depend on no order do;
- * limits, samples, user code and `first` may not, so a lost and recomputed stage could hold keys that the filter has never
- * seen.
+ * Whether a build side that is computed again has the same rows. Known operators do, if their expressions do not depend on the
+ * order of rows. Limits, samples, user code and `first` may not: a lost and recomputed stage could hold keys that the filter
+ * has never seen.
  *
- * Most aggregates but counts and exact sums may come out otherwise if the rows come in another order, a sum of floating
- * point in its last digits: such a column is loose. It may be carried along, but no row or key may depend on it.
+ * Most aggregates, except counts and exact sums, may differ if the rows come in another order; a sum of floating-point
+ * numbers may differ in its last digits. Such a column is loose. It may be carried along, but no row or key may depend on it.
  *
- * Joins ask for it one above the other, and edges stand in several places, so what was found of a node is kept: one
- * instance serves one planning.
+ * Joins that stand above each other ask about the same nodes, and so do the copies in filter dependencies. So the answers are
+ * cached: one instance serves one planning.
  */
 final private[springbok] class Determinism {
   import Determinism._
   private val seen = new IdentityHashMap[SparkPlan, Option[AttributeSet]]()
 
-  /** Whether the rows, and these keys of theirs, are the same each time. */
+  /** Whether the rows and these keys are the same each time. */
   def apply(plan: SparkPlan, keys: Seq[Expression] = Nil): Boolean =
     loose(plan).exists(columns => !readsAny(keys, columns))
 
-  /** The loose columns, None if the rows may be others. */
+  /** The loose columns, None if the rows may differ. */
   private def loose(plan: SparkPlan): Option[AttributeSet] = {
     if (!seen.containsKey(plan)) {
       val below = PlanInputs.of(plan).map(loose)
@@ -77,7 +77,7 @@ private[sql] object Determinism {
   private def computed(list: Seq[NamedExpression], loose: AttributeSet): AttributeSet =
     AttributeSet(list.filter(e => readsAny(Seq(e), loose)).map(_.toAttribute))
 
-  /** Whether a function gives the same of the same rows in any order, and merged in any. */
+  /** Whether a function gives the same result for the same rows in any order, and for partial results merged in any order. */
   private def exact(f: AggregateFunction): Boolean = f match {
     case _: Count | _: Min | _: Max | _: BitAggregate | _: HyperLogLogPlusPlus => true
     case _: Sum | _: Average => !f.children.exists(c => c.dataType == FloatType || c.dataType == DoubleType)
@@ -98,8 +98,8 @@ private[sql] object Determinism {
   }
 
   /**
-   * Whether a window's functions give rows that tie in its order the same values, whichever comes first: `rank` and
-   * aggregates over a range do, `row_number` and `lag` do not.
+   * Whether a window's functions give the same values to rows that tie in its order, whichever of them comes first: `rank`
+   * and aggregates over a range do, `row_number` and `lag` do not.
    */
   private def sameInAnyOrder(e: Expression): Boolean =
     e.collect { case w: WindowExpression => w }.forall { w =>

@@ -1,66 +1,60 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
-import scala.collection.mutable
-
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /**
- * The filters that a plan may have, by number and by bytes of their bloom filters. They are placed from the root down, and
- * the first to come need not be the best: where there are too many the plan is gone through again with those that save
- * most.
+ * How many filters a plan may have, and how large all of their bloom filters may be. Filters are placed from the root down,
+ * and the first ones need not be the best. If there are too many, those that save most are chosen.
  */
-final private[springbok] class FilterBudget(conf: SQLConf) {
-  private val most = FilterBudget.Share(
-    conf.getConf(FilterConf.MAX_NUMBER).toLong,
-    conf.getConf(FilterConf.MAX_TOTAL_BYTES)
-  )
-  private val asked = mutable.LinkedHashMap.empty[(Int, Int), (Double, FilterBudget.Share)]
-  private var chosen: Option[Set[(Int, Int)]] = None
+final private[springbok] class FilterBudget(most: FilterBudget.Share) {
+  import FilterBudget._
 
-  /**
-   * Whether a key's filters may be placed.
-   *
-   * @param key
-   *   the join and which of its keys
-   * @param benefitMs
-   *   what they are expected to save
-   */
-  def allows(key: (Int, Int), benefitMs: Double, share: FilterBudget.Share): Boolean = {
-    asked.getOrElseUpdate(key, benefitMs -> share): Unit
-    chosen.forall(_(key))
-  }
-
-  /** Whether more was asked for than there is; from then on only the best are allowed. */
-  def exceeded(): Boolean = chosen.isEmpty && {
-    val over = !asked.values.map(_._2).fold(FilterBudget.none)(_ + _).within(most)
-    if (over) {
-      val best = asked.toSeq.sortBy { case (_, (benefit, _)) => -benefit }
-      chosen = Some(
-        best
-          .foldLeft((Set.empty[(Int, Int)], FilterBudget.none)) { case ((keys, sum), (key, (_, share))) =>
-            if ((sum + share).within(most)) (keys + key, sum + share) else (keys, sum)
-          }
-          ._1
-      )
+  /** The keys whose filters fit into the budget, best first; None if all of them do. */
+  def chosen(requests: Seq[Request]): Option[Set[Key]] =
+    if (requests.map(_.share).fold(Share.none)(_ + _).within(most)) None
+    else {
+      val (keys, _) =
+        requests.sortBy(-_.benefitMs).foldLeft((Set.empty[Key], Share.none)) { case ((keys, sum), r) =>
+          if ((sum + r.share).within(most)) (keys + r.key, sum + r.share) else (keys, sum)
+        }
+      Some(keys)
     }
-    over
-  }
 }
 
 private[springbok] object FilterBudget {
-  val none: Share = Share(0, 0)
+  def of(conf: SQLConf): FilterBudget = new FilterBudget(
+    Share(
+      conf.getConf(FilterConf.MAX_NUMBER).toLong,
+      conf.getConf(FilterConf.MAX_TOTAL_BYTES)
+    )
+  )
+
+  /** A key of a join, which filters are made of. */
+  final case class Key(join: Int, index: Int)
 
   /**
-   * What filters take.
+   * The filters of a key.
+   *
+   * @param benefitMs
+   *   what they are expected to save
+   */
+  final case class Request(key: Key, benefitMs: Double, share: Share)
+
+  /**
+   * What filters take of the budget.
    *
    * @param filters
-   *   their number, by target scan
+   *   their number, counted by target scan
    * @param bytes
-   *   of the bloom filter that they share
+   *   the size of the bloom filter that they share
    */
   final case class Share(filters: Long, bytes: Long) {
     def +(s: Share): Share = Share(filters + s.filters, bytes + s.bytes)
     def within(s: Share): Boolean = filters <= s.filters && bytes <= s.bytes
+  }
+
+  object Share {
+    val none: Share = Share(0, 0)
   }
 }

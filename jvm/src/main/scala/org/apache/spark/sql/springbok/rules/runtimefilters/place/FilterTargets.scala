@@ -9,72 +9,62 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{SharedExchanges, TableName}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, Sides, TableName}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterHint
-import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.{ConnectorPruning, ScanPruning}
+import org.apache.spark.sql.springbok.rules.runtimefilters.PrunableColumns
 
 /**
  * A scan that a filter reaches.
  *
  * @param at
- *   the scan, with the filter on it
+ *   the scan, with the query's own filter on it
  * @param key
  *   the key there
- * @param column
- *   the column that stands for it
  * @param saving
  *   what a row that is removed there saves
  * @param sameStage
- *   whether no exchange stands between
+ *   whether no exchange stands between the scan and the join
  * @param grouped
  *   whether rows are grouped on the way
  * @param benefitNs
- *   what it would save to remove all rows there, in ns of one core, the scans included that it reaches in further hops
+ *   what it would save to remove all rows there, in ns of one core. It includes the scans that are filtered in further hops.
  */
 final private[springbok] case class Target(
     at: SparkPlan,
     key: Expression,
-    table: String,
-    column: Attribute,
-    label: String,
     saving: Saving,
     sameStage: Boolean,
-    benefitNs: Double,
-    grouped: Boolean
-)
+    grouped: Boolean,
+    benefitNs: Double
+) {
+
+  /** The column that stands for the key. */
+  def column: Attribute = FilterKey.anchor(key)
+
+  def table: String = TableName.of(at.collectLeaves().head)
+  def label: String = FilterKey.column(key).fold(FilterKey.label(key))(_.name)
+}
 
 /** The scans of a plan that filters may reach, and the exchanges that they must not pass. */
-final private[springbok] class FilterTargets(plan: SparkPlan, estimates: JoinEstimates) {
+final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPlanning) {
+  import FilterTargets._
   private val leverages = new IdentityHashMap[SparkPlan, Double]()
-
   private val exchanges = new SharedExchanges(plan)
 
-  /** Dynamic partition pruning reads build sides of broadcast joins and must find them as they are. */
+  /** Dynamic partition pruning reads build sides of broadcast joins and must find them unchanged. */
   private lazy val prunes: Boolean = plan.exists {
     case f: FileSourceScanExec => f.partitionFilters.exists(_.exists(_.isInstanceOf[DynamicPruning]))
     case b: BatchScanExec => b.runtimeFilters.exists(_.exists(_.isInstanceOf[DynamicPruning]))
     case _ => false
   }
 
-  def isScan(p: SparkPlan): Boolean = FilterTargets.isCached(p) || (p match {
-    case f: FilterExec => f.condition.deterministic && isLeaf(f.child)
-    case _ => isLeaf(p)
-  })
-
-  /** Rows of files, of a connector's table, of an RDD. */
-  private def isLeaf(p: SparkPlan): Boolean = p match {
-    case _: FileSourceScanExec | _: BatchScanExec | _: RowDataSourceScanExec | _: RDDScanExec => true
-    case _ => false
-  }
-
-  /** Whether the scan here may be told of a filter. */
+  /** Whether filters may be pushed to the scan here. */
   def pushable(at: SparkPlan): Boolean = at.collectLeaves().forall {
-    case b: BatchScanExec => ConnectorPruning.alone(b, plan)
+    case b: BatchScanExec => PrunableColumns.readOnce(b, plan)
     case _ => true
   }
 
@@ -85,90 +75,64 @@ final private[springbok] class FilterTargets(plan: SparkPlan, estimates: JoinEst
     case _ => KeyTrace.routes(p, key)
   }
 
-  /** The scans that a filter on `key` above `p` reaches. */
-  def of(
-      p: SparkPlan,
-      key: Expression,
-      saving: Saving = Saving(0),
-      sameStage: Boolean = true,
-      leverage: Double = 0,
-      grouped: Boolean = false
-  ): Seq[Target] =
+  /** Whether a filter on this key above `p` reaches a scan. */
+  def reaches(p: SparkPlan, key: Expression): Boolean =
+    isScan(p) || routes(p, key).exists(r => reaches(p.children(r.child), r.key))
+
+  /** The scans that a filter of a join on this key of its application side reaches. */
+  def of(j: BaseJoinExec, application: JoinSide, key: Expression): Seq[Target] =
+    below(Sides.children(j)(application), key, Way(Saving(planning.costs.ofJoin(j))))
+
+  private def below(p: SparkPlan, key: Expression, way: Way): Seq[Target] =
     if (isScan(p)) {
-      // Of an unknown scan the best is hoped.
-      val rows = estimates.rows(p).getOrElse(Double.PositiveInfinity)
-      val label = FilterKey.column(key).fold(FilterKey.label(key))(_.name)
-      val scan = p.collectLeaves().head
-      Seq(
-        Target(
-          p,
-          key,
-          TableName.of(scan),
-          FilterKey.anchor(key),
-          label,
-          saving,
-          sameStage,
-          rows * (saving.ns + skipped(scan, key)) + leverage,
-          grouped
-        )
-      )
-    } else {
-      routes(p, key).flatMap { r =>
-        val here = sameStage && !p.isInstanceOf[Exchange]
-        val further = p match {
-          case j: BaseJoinExec => leverage + this.leverage(j, r.child)
-          case _ => leverage
-        }
-        val groups = grouped || KeyTrace.groups(p)
-        of(p.children(r.child), r.key, below(p, r.child, saving), here, further, groups)
-      }
+      // The best is assumed of an unknown scan.
+      val rows = planning.rows(p).getOrElse(Double.PositiveInfinity)
+      val benefit = rows * (way.saving.ns + skippedNs(p, key)) + way.leverageNs
+      Seq(Target(p, key, way.saving, way.sameStage, way.grouped, benefit))
+    } else
+      routes(p, key).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))
+
+  private def step(p: SparkPlan, child: Int, way: Way): Way = {
+    val (passed, leverage) = p match {
+      case j: BaseJoinExec =>
+        val side = if (child == 0) JoinSide.Left else JoinSide.Right
+        (planning.rows.passed(j, side), this.leverage(j, side))
+      case _ => (1.0, 0.0)
     }
-
-  private def below(p: SparkPlan, child: Int, saving: Saving): Saving =
-    saving.below(
-      estimates.cost(p, child),
-      p match {
-        case j: BaseJoinExec => estimates.passed(j, child)
-        case _ => 1
-      }
+    Way(
+      way.saving.below(planning.costs.of(p, child), passed),
+      way.sameStage && !p.isInstanceOf[Exchange],
+      way.grouped || KeyTrace.groups(p),
+      way.leverageNs + leverage
     )
+  }
 
-  /** What reading a row takes, in ns, as far as the scan may skip whole files or row groups by the key. */
-  private def skipped(scan: SparkPlan, key: Expression): Double = {
+  /** The time in ns for reading a row, as far as the scan can skip whole files or row groups by the key. */
+  private def skippedNs(scan: SparkPlan, key: Expression): Double = {
     val part = FilterKey.column(key, scan).fold(0.0) { a =>
       scan match {
-        case s: FileSourceScanExec if ScanPruning.byPartition(s, a, SQLConf.get) => 1.0
+        case s: FileSourceScanExec if PrunableColumns.partitions(s, a, planning.conf) => 1.0
         case s: FileSourceScanExec =>
-          estimates.footers(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
-        case b: BatchScanExec if ConnectorPruning.names(b, a) => 1.0
+          planning.stats.footers(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
+        case b: BatchScanExec if PrunableColumns.names(b, a) => 1.0
         case _ => 0.0
       }
     }
     part * scan.output.size * FilterCost.decode
   }
 
-  /** What the filters of a join below save if this child of it, their source, is reduced: the next hop. */
-  private def leverage(j: BaseJoinExec, child: Int): Double = estimates.direction(j) match {
-    case Some(Right(Direction(`child`))) =>
-      val known = leverages.get(j)
-      if (leverages.containsKey(j)) known
-      else {
-        val keys = if (child == 0) j.rightKeys else j.leftKeys
-        val probe = j.children(1 - child)
-        val most =
-          keys.map(k => of(probe, k, own(j)).map(_.benefitNs).sum).maxOption.getOrElse(0.0)
-        leverages.put(j, most): Unit
-        most
+  /** What the filters of a join below save if their creation side is reduced: the next hop. */
+  private def leverage(j: BaseJoinExec, side: JoinSide): Double = planning.direction(j) match {
+    case Some(Right(creation)) if creation == side =>
+      if (!leverages.containsKey(j)) {
+        val benefits = Sides.keys(j)(side.other).map(k => of(j, side.other, k).map(_.benefitNs).sum)
+        leverages.put(j, benefits.maxOption.getOrElse(0.0)): Unit
       }
+      leverages.get(j)
     case _ => 0.0
   }
 
-  /** What a row saves at the join itself whose filter it is. */
-  def own(j: BaseJoinExec): Saving = Saving(j match {
-    case b: BroadcastHashJoinExec => estimates.lookupNs(b)
-    case _ => KeyTrace.cost(j)
-  })
-
+  /** Why a filter on this key reaches no scan below `p`. */
   def whyNone(p: SparkPlan, key: Expression): Reason = {
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
       case e: Exchange if exchanges.shared(e) => Some(Reason.reusedExchange)
@@ -185,9 +149,33 @@ final private[springbok] class FilterTargets(plan: SparkPlan, estimates: JoinEst
 private[springbok] object FilterTargets {
 
   /**
-   * A cached table with the projections and filters on it. Adaptive execution looks for the operators that a cached
-   * table's logical node became, puts its stage there, and marks all that stands below them: with an edge among them the
-   * build side as well, which it would then take for the table. So an edge stands above them all.
+   * What a filter has passed between its join and an operator.
+   *
+   * @param leverageNs
+   *   what it saves by reducing the creation sides of joins on the way
+   */
+  final private case class Way(
+      saving: Saving,
+      sameStage: Boolean = true,
+      grouped: Boolean = false,
+      leverageNs: Double = 0
+  )
+
+  def isScan(p: SparkPlan): Boolean = isCached(p) || (p match {
+    case f: FilterExec => f.condition.deterministic && isLeaf(f.child)
+    case _ => isLeaf(p)
+  })
+
+  /** Rows of files, of a connector's table, of an RDD. */
+  private def isLeaf(p: SparkPlan): Boolean = p match {
+    case _: FileSourceScanExec | _: BatchScanExec | _: RowDataSourceScanExec | _: RDDScanExec => true
+    case _ => false
+  }
+
+  /**
+   * A cached table with the projections and filters on it. Adaptive execution looks for the operators that a cached table's
+   * logical node became, puts the table's stage there, and marks everything below them. With a filter dependency among them,
+   * it would mark the build side as well and then take it for the table. So a filter stands above them all.
    */
   def isCached(p: SparkPlan): Boolean = p match {
     case _: InMemoryTableScanExec | _: TableCacheQueryStageExec => true

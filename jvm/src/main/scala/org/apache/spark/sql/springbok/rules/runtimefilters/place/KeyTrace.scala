@@ -8,30 +8,29 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType}
 
 /**
- * Where a filter on a key may go: from an operator to those of its children in which rows with a foreign key may be left
- * out, given that a join above removes every row whose key is foreign or null.
+ * Where a filter on a key may go: from an operator to those of its children whose rows may be pruned if their key cannot
+ * match, given that a join above removes every row whose key is null or has no match.
  *
- * The other way round, each row above has the key of the one row of that child that it was made of (of a union: of one of
- * its children), so the keys above are among those of the child: [[BuildSides]] finds a build side's exchange that way.
+ * Conversely, each row above has the key of the one row of that child that it was made of (for a union: a row of one of its
+ * children). So the keys above are among the keys of the child, and [[FilterSource]] finds a build side's exchange that way.
  *
- * '''Why that is safe''', operator by operator; all others stop the filter:
- *   - projection, filter, sort, exchange: they take rows one by one. Not if an expression is non-deterministic: its value
- *     may depend on the rows that came before.
+ * '''Why that is safe''', operator by operator (all others stop the filter):
+ *   - projection, filter, sort, exchange: they take rows one by one. A non-deterministic expression stops the filter,
+ *     because its value may depend on the rows that came before.
  *   - union: a row comes from one child; its key is the child's column at the same position.
- *   - aggregate, window, group limit: only where the key is made of grouping or partition expressions that are equal only
- *     if they are identical: all rows of a group have the same key, so whole groups go, and those the join above removes.
- *     Below them a filter tests each row by all that the scan was told, or a part of a group might be left.
- *     A global aggregate has no such key.
- *   - generator, grouping sets: each row that comes out has the columns of the one that went in; only those that every
- *     grouping set keeps.
- *   - inner join: a missing row of either side only removes result rows with that row's key. Where the key is one of an
- *     equality of the join, the other side's column is equal in every result row, so it may be filtered as well.
- *   - left outer, semi, anti, existence join: the left side, as each result row has exactly one left row; a semi join's
- *     right side by an equal key, as such rows only match left rows that are removed. Mirrored for right outer.
+ *   - aggregate, window, group limit: only if the key is made of grouping or partition expressions that are equal only
+ *     if they are identical. Then all rows of a group have the same key, so whole groups are removed, and the join above
+ *     would remove them as well. Below such an operator, a filter tests each row by everything that was pushed to the scan,
+ *     or a part of a group might be left. A global aggregate has no such key.
+ *   - generator, grouping sets: each output row has the columns of its input row; for grouping sets, only the columns that
+ *     every set keeps.
+ *   - inner join: a missing row of either side only removes result rows with that row's key. If the key is one of the
+ *     join's equi-join keys, the other side's column is equal in every result row, so it may be filtered as well.
+ *   - left outer, semi, anti, existence join: the left side, because each result row has exactly one left row; a semi join's
+ *     right side by an equal key, because such rows only match left rows that are removed. Mirrored for right outer.
  *   - never into the null-generating side of an outer join, nor through limits, samples, user code.
  */
 object KeyTrace {
@@ -73,7 +72,7 @@ object KeyTrace {
   private def down(child: SparkPlan, index: Int, key: Expression): Seq[Route] =
     if (key.references.subsetOf(child.outputSet)) Seq(Route(index, key)) else Nil
 
-  /** The key with its columns replaced by what they are below; None if one is nothing there, or may not be computed. */
+  /** The key with its columns replaced by what they are below. None if a column does not exist there or may not be computed. */
   private def substitute(key: Expression, below: Attribute => Option[Expression]): Option[Expression] = {
     val known = key.references.forall(a => below(a).isDefined)
     Option.when(known)(key.transformUp { case a: Attribute => below(a).get }).filter(FilterKey.admissible)
@@ -88,7 +87,7 @@ object KeyTrace {
     substitute(key, below.get)
   }
 
-  /** Whether rows that are equal by this expression have the same value of it: a key made of it is one a group. */
+  /** Whether rows that are equal by this expression have the same value of it, so that a group has one key. */
   private def byValue(e: Expression): Boolean = KeyType.supported(e.dataType)
 
   private def partitioned(by: Seq[Expression], child: SparkPlan, key: Expression): Seq[Route] = {
@@ -124,7 +123,7 @@ object KeyTrace {
     }
     val (left, right) =
       (if (intoLeft) down(j.left, 0, key) else Nil, if (intoRight) down(j.right, 1, key) else Nil)
-    // Only a key that is the very expression of the equality, or its hash: a cast of it may be of another type.
+    // Only a key that is the join key itself, or its hash: a cast of it may have another type.
     def same(joinKey: Expression, key: Expression) = FilterKey.of(joinKey).exists(_.semanticEquals(key))
     def other(joinKey: Expression, child: Int) =
       FilterKey.of(joinKey).filter(FilterKey.admissible).map(Route(child, _))
@@ -139,22 +138,9 @@ object KeyTrace {
     left ++ right ++ equals
   }
 
-  /** Whether the operator computes something of several rows: of rows with the same key, or the filter stops there. */
+  /** Whether the operator computes something from several rows. They have the same key, or the filter stops there. */
   def groups(plan: SparkPlan): Boolean = plan match {
     case _: BaseAggregateExec | _: WindowExec | _: WindowGroupLimitExec => true
     case _ => false
-  }
-
-  /** Time in ns that an operator takes for a row, of a broadcast join without the lookup. */
-  def cost(plan: SparkPlan): Double = plan match {
-    case _: ShuffleExchangeExec => FilterCost.shuffle
-    case _: BroadcastExchangeExec => FilterCost.collect
-    case _: SortExec => FilterCost.sort
-    case _: BaseAggregateExec => FilterCost.aggregate
-    case _: WindowExec | _: WindowGroupLimitExec => FilterCost.window
-    case _: ShuffledHashJoinExec | _: BroadcastNestedLoopJoinExec => FilterCost.probe
-    case _: SortMergeJoinExec => FilterCost.merge
-    case _: ProjectExec | _: FilterExec => FilterCost.project
-    case _ => 0
   }
 }

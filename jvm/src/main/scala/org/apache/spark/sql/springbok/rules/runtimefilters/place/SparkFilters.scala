@@ -4,18 +4,20 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
-/** Filters of joins' other sides that Spark has put on a scan itself: a second one on the same key removes nothing. */
+/** Filters that Spark itself has put on a scan. A second filter on the same key removes nothing. */
 private[springbok] object SparkFilters {
 
   /**
-   * Whether a scan, with the filter on it, is filtered by Spark already.
+   * Whether Spark already filters a scan by this key.
    *
+   * @param scan
+   *   the scan, with the query's own filter on it
    * @param key
    *   the key at the scan
    * @param buildKey
    *   the key of the build side
    * @param broadcast
-   *   whether the build side is broadcast: most pruning of partitions is given up if it is not
+   *   whether the build side is broadcast. If not, Spark gives up most partition pruning
    */
   def cover(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
     scan match {
@@ -23,7 +25,7 @@ private[springbok] object SparkFilters {
       case other => prunes(other, key, buildKey, broadcast)
     }
 
-  /** Spark's bloom filter, whatever it is made of: of a key that is joined once it is the same build side. */
+  /** Spark's bloom filter on the key. A key that is joined once has only one build side that it can be made from. */
   private def tests(condition: Expression, key: Expression): Boolean = condition.exists {
     case BloomFilterMightContain(_, XxHash64(Seq(tested), _)) => tested.semanticEquals(key)
     case _ => false

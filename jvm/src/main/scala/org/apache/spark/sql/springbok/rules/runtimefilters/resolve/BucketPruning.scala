@@ -9,15 +9,15 @@ import org.apache.spark.sql.springbok.keys.KeyPredicates
 import org.apache.spark.util.collection.BitSet
 
 /**
- * The buckets of a scan that hold a key of a build side: files of others are not opened. Spark does the same for the
- * literals of a query, where one column alone buckets the table.
+ * The buckets of a scan that hold a key of a build side. Files of other buckets are not opened. Spark does the same for
+ * literals in a query, if the table is bucketed by a single column.
  *
- * '''Why the answer cannot change''': a row lies in the bucket of its value, by the hash that is computed here, so one of
+ * '''Why the answer cannot change''': a row lies in the bucket of its value, by the hash that is computed here, so a row in
  * another bucket has no match.
  */
 private[springbok] object BucketPruning {
 
-  /** None if the column does not bucket the scan's table, or every bucket is needed. */
+  /** None if the scan's table is not bucketed by the column, or if every bucket is needed. */
   def of(scan: FileSourceScanExec, column: Attribute, keys: Seq[Any], conf: SQLConf): Option[BitSet] =
     scan.relation.bucketSpec
       .filter(b => conf.bucketingEnabled && b.numBuckets > 1)

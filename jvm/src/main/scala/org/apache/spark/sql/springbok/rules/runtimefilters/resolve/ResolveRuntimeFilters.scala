@@ -7,8 +7,8 @@ import org.apache.spark.sql.springbok.catalyst.{OwnClasses, RuleGuard}
 import org.apache.spark.sql.springbok.reason.Reason
 
 /**
- * Decides runtime filters when the stage of their scan is about to be made, and so their build side is finished: from the
- * keys that it really holds, which of IN, min-max, bitmap and bloom are worth applying, if any.
+ * Decides runtime filters when the stage of their scan is about to be created. Then their build side has finished, and its
+ * actual keys show which of IN, min-max, bitmap and bloom filter are worth applying, if any.
  *
  * {{{
  *   RuntimeFilter RF000 -> l_orderkey            RuntimeFilter RF000[bloom, minmax] -> l_orderkey
@@ -16,18 +16,20 @@ import org.apache.spark.sql.springbok.reason.Reason
  *   +- ShuffleQueryStage 0
  * }}}
  *
- *   - What [[ScanPruning]] finds is pushed to the scan: a list, ranges or one range of the keys.
- *   - A bitmap or a bloom filter is tested row by row where the rows it removes save more than all tests cost.
+ *   - What [[ScanPruning]] or [[ConnectorPruning]] finds is pushed to the scan: a list, ranges or one range of the keys.
+ *   - A bitmap or a bloom filter is tested row by row if the rows that it removes save more than all tests cost.
  *
- * '''Why the answer cannot change''': only rows are removed whose key is null or no key of the build side, and placing
- * made sure that the join drops those. The summary counts only if every map partition has reported; a broadcast relation
- * is complete by nature. Where a summary is missing or incomplete the filter passes every row.
+ * '''When''': for each [[RuntimeFilterExec]] of the stage. A filter that is declined leaves its scan as it was.
+ *
+ * '''Why the answer cannot change''': only rows whose key is null or not on the build side are removed, and placing made
+ * sure that the join drops these rows. A summary is used only if every map partition has reported; a broadcast relation is
+ * always complete. If a summary is missing or incomplete, the filter passes every row.
  *
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */
 object ResolveRuntimeFilters extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan = {
-    // The stage's code is compiled by this thread, or by one that inherits its class loader; another may have planned it.
+    // This thread compiles the stage's code, or one that inherits its class loader. Another thread may have planned it.
     OwnClasses.found(): Unit
     if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
     else {

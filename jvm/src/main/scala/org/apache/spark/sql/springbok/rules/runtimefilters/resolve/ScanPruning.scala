@@ -2,54 +2,22 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.CatalogFileIndex
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates, KeyType}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{PrunableColumns, PushedFilter}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
 import org.apache.spark.sql.springbok.stats.source.Footers
 import org.apache.spark.sql.types._
-import org.apache.spark.util.collection.BitSet
-
-/**
- * A filter as a predicate on a column of a scan, which skips partitions, files, row groups and pages by it.
- *
- * @param kind
- *   `in` (every key), `ranges` (several ranges that hold all keys), `minmax`, or `buckets` where these are all it skips
- * @param rowGroups
- *   (removed, all) by the footers, where all of them were read
- * @param buckets
- *   the buckets to read, None for all
- */
-final private[springbok] case class Pushed(
-    kind: String,
-    predicate: Expression,
-    partition: Boolean,
-    rowGroups: Option[(Int, Int)],
-    buckets: Option[BitSet] = None
-) {
-  def kinds: Seq[String] = (kind +: buckets.map(_ => ScanPruning.buckets).toSeq).distinct
-
-  def into(p: SparkPlan): SparkPlan = p.transformUp {
-    case scan: FileSourceScanExec =>
-      val s = buckets.fold(scan)(SparkLine.withBuckets(scan, _))
-      if (partition)
-        SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ ScanPruning.kept(s, predicate))
-      else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
-    case b: BatchScanExec => SparkLine.withRuntimeFilter(b, predicate)
-  }
-}
 
 /**
  * What a scan of files can skip by the keys of a build side.
  *
- * Parquet's filters take lists up to `spark.sql.parquet.pushdown.inFilterThreshold` value by value and a longer one as one
- * range, so a longer list is pushed as several ranges, split at its widest gaps.
+ * Parquet compares lists of up to `spark.sql.parquet.pushdown.inFilterThreshold` values one by one, and a longer list as one
+ * range. So a longer list is pushed as several ranges, split at its widest gaps.
  */
 final private[springbok] class ScanPruning(
     scan: FileSourceScanExec,
@@ -64,41 +32,48 @@ final private[springbok] class ScanPruning(
   import predicates._
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
-  def of(k: KeyFacts, always: Boolean): Option[Pushed] = {
+  def of(k: KeyFacts, always: Boolean): Option[PushedFilter] = {
     val values = listed(k)
-    // Looked up once a partition: the list may be long.
+    // The list may be long: it is looked up once for each partition.
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
-        yield Pushed(kind, predicate, partition = true, None)
+        yield PushedFilter(kind, predicate, partition = true, None)
     else if (!comparable) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
         pruned = prunes(spans)
         if always || pruned.fold(spans.isEmpty && values.exists(_.size <= KeyPredicates.shortList))(_._1 > 0)
-      } yield Pushed(kind, predicate, partition = false, pruned.filter(_ => counted).map(p => (p._1, p._2)))
+      } yield PushedFilter(
+        kind,
+        predicate,
+        partition = false,
+        pruned.filter(_ => counted).map(p => (p._1, p._2))
+      )
       values.flatMap(BucketPruning.of(scan, column, _, conf)) match {
         case None => byData
         case read =>
-          // All rows of a key lie in one bucket, so none of them is left when it is tested row by row as well.
+          // All rows of a key lie in one bucket. The row test removes what is left of a key that has no match.
           val alone =
-            bounded(k).orElse(exact(values)).map(p => Pushed(buckets, p._2, partition = false, None))
+            bounded(k)
+              .orElse(exact(values))
+              .map(p => PushedFilter(PushedFilter.buckets, p._2, partition = false, None))
           byData.orElse(alone).map(_.copy(buckets = read))
       }
     }
   }
 
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
-  def bound(c: Comparison, value: Any, always: Boolean): Option[Pushed] =
+  def bound(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
-      if (partitioned) Some(Pushed(c.kind, predicate, partition = true, None))
+      if (partitioned) Some(PushedFilter(c.kind, predicate, partition = true, None))
       else if (!comparable) None
       else {
         val pruned = Estimate
           .number(value)
           .flatMap(v => removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v)))
         Option.when(always || pruned.exists(_._1 > 0))(
-          Pushed(c.kind, predicate, partition = false, pruned.filter(_ => counted))
+          PushedFilter(c.kind, predicate, partition = false, pruned.filter(_ => counted))
         )
       }
     }
@@ -119,12 +94,12 @@ final private[springbok] class ScanPruning(
     for (from <- Estimate.number(low); to <- Estimate.number(high)) yield Span(low, high, from, to)
 
   /**
-   * The keys in at most so many ranges, split at the widest gaps; None if they are no numbers. Keys that the footers say
-   * the column does not reach are one range on either side: they take none of the splits, and are not left out, as
-   * nothing has to be believed of the footers.
+   * The keys in a limited number of ranges, split at the widest gaps, None if they are not numbers. Keys outside of the range
+   * that the footers give for the column form one range on either side. They use up no splits, and they are kept, so that
+   * the answer does not depend on the footers.
    */
   private def spansOf(values: Seq[Any]): Option[Seq[Span]] = {
-    // In the keys' own order: as floating point numbers neighbours may be one.
+    // In the keys' own order: as floating-point numbers, neighbours may be equal.
     val ordered: Seq[Any] =
       if (KeyType.isLong(keyType)) values.map(_.asInstanceOf[Long]).toArray.sorted.toSeq
       else values.sorted(TypeUtils.getInterpretedOrdering(keyType))
@@ -150,12 +125,12 @@ final private[springbok] class ScanPruning(
 
   private lazy val footers = Footers.read(scan.relation)
 
-  /** Of a sample of the files nothing is counted. */
+  /** Whether row groups can be counted: not if only a sample of the footers was read. */
   private def counted: Boolean = footers.exists(t => t.files == t.filesRead)
 
   /**
-   * How many row groups hold none of the keys, of how many; None if the footers, or the keys, cannot tell: then a short
-   * list may still be refused by dictionaries.
+   * How many row groups hold none of the keys, and how many there are. None if the footers or the keys cannot tell: then
+   * dictionaries may still refuse a short list.
    */
   private def prunes(spans: Seq[Span]): Option[(Int, Int)] =
     if (spans.isEmpty) None else removed(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
@@ -169,11 +144,11 @@ final private[springbok] class ScanPruning(
     }
   }
 
-  private def partitioned: Boolean = byPartition(scan, column, conf)
+  private def partitioned: Boolean = PrunableColumns.partitions(scan, column, conf)
 
   /**
-   * Whether Parquet compares keys with what its files hold: Spark's filters cut a decimal down to the digits that a file
-   * has, so all files must be known to have the column's.
+   * Whether Parquet compares keys with what its files hold. Spark's filters cut a decimal down to the digits that a file
+   * has, so all files must be known to have the column's precision.
    */
   private def comparable: Boolean = column.dataType match {
     case d: DecimalType if scan.relation.fileFormat.isInstanceOf[ParquetFileFormat] =>
@@ -184,27 +159,10 @@ final private[springbok] class ScanPruning(
 
 private[springbok] object ScanPruning {
 
-  /**
-   * A predicate on partitions as the driver is to evaluate it. In a form that the metastore is not asked for: it fails on
-   * long lists and some literals, and compares strings by a collation of its own.
-   */
-  private[springbok] def kept(scan: FileSourceScanExec, predicate: Expression): Expression =
-    scan.relation.location match {
-      case _: CatalogFileIndex => EqualNullSafe(predicate, Literal.TrueLiteral)
-      case _ => predicate
-    }
-
-  /** Whether the files of the scan lie in folders by this column. */
-  def byPartition(scan: FileSourceScanExec, column: Attribute, conf: SQLConf): Boolean =
-    scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
-
-  /** The kind of a filter that skips buckets. */
-  val buckets = "buckets"
-
   /** Each row group and page is compared with every range. */
   val maxRanges = 16
 
-  /** ORC multiplies alternatives out and gives a condition of more than 256 combinations up: two bounds a range. */
+  /** ORC expands alternatives and gives up above 256 combinations, with two bounds for each range. */
   val maxOrcRanges = 8
 
   /** A range of keys, as they are and as numbers. */

@@ -155,7 +155,10 @@ class ConnectorSuite extends SpringbokTest {
     }
   }
 
-  test("deleted rows of a Delta table stay deleted, columns of other names in its files keep their values", Slow) {
+  test(
+    "deleted rows of a Delta table stay deleted, columns of other names in its files keep their values",
+    Slow
+  ) {
     val properties = "spark.databricks.delta.properties.defaults."
     val path = folder.resolve("delta").resolve("changed").toString
     conf(properties + "enableDeletionVectors" -> "true", properties + "columnMapping.mode" -> "name") {

@@ -1,0 +1,123 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.springbok.{BroadcastKeys, SummarizeKeysExec}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.keys.{
+  BuildKey,
+  KeyBitmap,
+  KeyFacts,
+  KeyType,
+  SourceKey,
+  SplitBlockBloom
+}
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.BuildFacts
+
+/**
+ * The keys of a filter's build side, which has finished.
+ *
+ * @param broadcast
+ *   the keys as the driver can read them again, if the build side is a broadcast
+ */
+final private[springbok] class FinishedKeys(val facts: KeyFacts, broadcast: Option[BroadcastKeys]) {
+
+  /**
+   * The number of distinct keys. For a broadcast that is too large to be listed, its rows are an upper bound. Counted once,
+   * because a bloom filter has many bits.
+   */
+  lazy val distinct: Option[Double] = facts.distinct.orElse(broadcast.map(_.rows.toDouble))
+
+  /** The fraction of the probe side's rows that match, if its key takes so many values. */
+  def retained(domain: Option[Double]): Option[Double] =
+    for (n <- distinct; d <- domain) yield FinishedKeys.fraction(n, d)
+
+  /** Whether all keys are listed, and there are none. */
+  def isEmpty: Boolean = facts.values != null && facts.values.isEmpty
+
+  /** What a removed row saves, now that the broadcast is known. */
+  def saving(estimated: FilterCost.Saving): FilterCost.Saving =
+    broadcast.fold(estimated)(b => estimated.copy(joinNs = b.lookupNs(facts.range)))
+
+  /** The range of integral keys, if each key can be read. */
+  def integralRange: Option[(Long, Long)] =
+    facts.range.filter(_ => facts.values != null || broadcast.isDefined).collect {
+      case (low: Long, high: Long) if KeyType.isLong(facts.dataType) => (low, high)
+    }
+
+  /** The size in bytes of the bloom filter, before it is built. */
+  def bloomBytes(savedNs: Double, conf: SQLConf): Either[Reason, Long] =
+    if (facts.values != null)
+      Right(SplitBlockBloom.bytesFor(facts.values.size.toDouble, conf, rateShare = 0.25))
+    else
+      Option(facts.bloom)
+        .map(b => distinct.fold(b.bytes)(SplitBlockBloom.cheapest(b.bytes, _, savedNs)))
+        .orElse(broadcast.map(_.bloomBytes))
+        .toRight(Reason.noBloom)
+
+  def bloom(bytes: Long): SplitBlockBloom =
+    if (facts.values == null) Option(facts.bloom).fold(broadcast.get.bloom)(_.foldedTo(bytes))
+    else {
+      val b = SplitBlockBloom.ofBytes(bytes)
+      facts.values.forEach(v => b.put(KeyType.hash(v, facts.dataType)))
+      b
+    }
+
+  def bitmap(low: Long, high: Long): KeyBitmap =
+    if (facts.values == null) broadcast.get.bitmap(low, high)
+    else {
+      val b = KeyBitmap.over(low, high)
+      facts.values.forEach(v => b.put(v.asInstanceOf[Number].longValue))
+      b
+    }
+}
+
+private[springbok] object FinishedKeys {
+
+  /**
+   * The keys that a filter is made of, or why there are none.
+   *
+   * @param source
+   *   the stage of the build side
+   */
+  def read(
+      key: SourceKey,
+      source: SparkPlan,
+      worth: FilterWorth,
+      conf: SQLConf
+  ): Either[Verdict.Decline, FinishedKeys] = (key, source) match {
+    case (SourceKey.Broadcast(index, types), b: BroadcastQueryStageExec) if b.isMaterialized =>
+      for {
+        keys <- BroadcastKeys.of(b, index, types, conf).left.map(Verdict.Decline(_))
+        // Reading the keys takes a while, and their number may be enough to decline the filter.
+        _ <- keys.distinct.flatMap(tooMany(_, worth)).toLeft(())
+      } yield new FinishedKeys(keys.facts, Some(keys))
+    case (SourceKey.Bound(key, _), b: BroadcastQueryStageExec) if b.isMaterialized =>
+      unread(BroadcastKeys.range(b, key, conf))
+    case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized => unread(summary(key, s))
+    case (SourceKey.Bound(key, _), s: ShuffleQueryStageExec) if s.isMaterialized => unread(summary(key, s))
+    case _ => Left(Verdict.Decline(Reason.noSummary))
+  }
+
+  private def unread(facts: Either[Reason, KeyFacts]): Either[Verdict.Decline, FinishedKeys] =
+    facts.map(new FinishedKeys(_, None)).left.map(Verdict.Decline(_))
+
+  /** Without a report from every map task, the summary is incomplete. */
+  private def summary(key: BuildKey, s: ShuffleQueryStageExec): Either[Reason, KeyFacts] = {
+    val found = SummarizeKeysExec.summaryOf(s).flatMap(n => n.indexOf(key).map(n.summary -> _))
+    found.toRight(Reason.noSummary).flatMap { case (sum, i) =>
+      val partitions = s.shuffle.numMappers
+      Either.cond(sum.partitions == partitions, sum.key(i), Reason.incomplete(sum.partitions, partitions))
+    }
+  }
+
+  private def tooMany(keys: Long, worth: FilterWorth): Option[Verdict.Decline] =
+    worth.info.domain
+      .map(fraction(keys.toDouble, _))
+      .filter(worth.retainsTooMuch)
+      .map(r => Verdict.Decline(Reason.notSelective(r), BuildFacts(keys = Some(keys), retained = Some(r))))
+
+  private def fraction(keys: Double, domain: Double): Double = math.min(1.0, keys / math.max(1.0, domain))
+}

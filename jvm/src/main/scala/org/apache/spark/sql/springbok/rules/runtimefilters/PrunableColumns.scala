@@ -1,0 +1,48 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters
+
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
+import org.apache.spark.sql.internal.SQLConf
+
+/** The columns by which a scan can skip whole files. */
+private[springbok] object PrunableColumns {
+
+  /** Whether the files of the scan lie in folders by this column. */
+  def partitions(scan: FileSourceScanExec, column: Attribute, conf: SQLConf): Boolean =
+    scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
+
+  /** Whether a connector's scan takes runtime filters on this column. */
+  def names(scan: BatchScanExec, column: Attribute): Boolean = scan.scan match {
+    case s: SupportsRuntimeV2Filtering =>
+      // Compared by name, because the scan may name columns that this query does not read.
+      s.filterAttributes()
+        .exists(_.fieldNames.toSeq match {
+          case Seq(name) => SQLConf.get.resolver(name, column.name)
+          case _ => false
+        })
+    case _ => false
+  }
+
+  /**
+   * Whether nothing else in the query reads through the same scan object or writes what it reads. Subqueries and finished
+   * stages count as well. Such a scan keeps a filter for as long as it lives, and applies it for all of its readers.
+   */
+  def readOnce(scan: BatchScanExec, query: SparkPlan): Boolean =
+    !scan.table.isInstanceOf[RowLevelOperationTable] && scans(query).count(_.scan eq scan.scan) <= 1
+
+  private def scans(p: SparkPlan): Seq[BatchScanExec] = p match {
+    case b: BatchScanExec => Seq(b)
+    case q: QueryStageExec => scans(q.plan)
+    case a: AdaptiveSparkPlanExec => scans(a.executedPlan)
+    case _: ReusedExchangeExec => Nil
+    // Its second child also stands under a join.
+    case f: RuntimeFilterExec => scans(f.child)
+    case _ => (p.children ++ p.subqueries).flatMap(scans)
+  }
+}

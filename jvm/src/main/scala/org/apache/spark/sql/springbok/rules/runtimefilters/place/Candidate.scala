@@ -1,0 +1,103 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
+import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{FilterHint, JoinState}
+
+/**
+ * The side of a join that its filters are made from.
+ *
+ * @param arriving
+ *   the fraction of its rows that other filters are expected to leave before they are read
+ */
+final private[springbok] case class CreationSide(
+    join: BaseJoinExec,
+    state: JoinState,
+    side: JoinSide,
+    source: FilterSource,
+    arriving: Double
+) {
+  def application: SparkPlan = Sides.children(join)(side.other)
+
+  /** Whether the query asks for filters on the application side. */
+  def hinted: Boolean = FilterHint.wants(join, side.other.index)
+
+  /** Whether the query forbids filters on the application side. */
+  def forbidden: Boolean = FilterHint.forbids(join, side.other.index)
+}
+
+/** A key of a creation side, and what statistics say about its filters. */
+final private[springbok] class CreationKey(
+    val side: CreationSide,
+    val on: FilterConjunct,
+    planning: FilterPlanning
+) {
+  val id: FilterBudget.Key = FilterBudget.Key(side.state.id, on.index)
+  def exchange: SparkPlan = side.source.exchange
+
+  lazy val hinted: Boolean = side.hinted
+  lazy val broadcast: Boolean = !side.join.isInstanceOf[ShuffledJoin]
+  lazy val estimate: Option[Retained] = planning.selectivity.retained(side.join, side.side, on)
+
+  /** The fraction of the application side's rows that are expected to pass. */
+  lazy val retained: Option[Double] = estimate.map(r => math.min(1.0, r.fraction * side.arriving))
+
+  /** Set if the filters would remove too few rows. */
+  lazy val notSelective: Option[Reason] =
+    retained.filter(_ > 1 - planning.minRejection && !hinted).map(Reason.notSelective)
+
+  lazy val bloomBytes: Long = planning.selectivity.bloomBytes(side.join, side.side, on)
+}
+
+/**
+ * A key on its way through the [[Gate]]s, each of which may narrow down its targets.
+ *
+ * @param applicationKey
+ *   the key on the application side
+ * @param sourceKey
+ *   how the key is read from the creation side
+ * @param benefitMs
+ *   time in ms of all cores that the filters are expected to save
+ * @param scansWait
+ *   whether all scans wait for the filters
+ */
+final private[springbok] case class Candidate(
+    key: CreationKey,
+    applicationKey: Expression,
+    sourceKey: SourceKey,
+    targets: Seq[Target] = Nil,
+    benefitMs: Double = 0,
+    scansWait: Boolean = true
+) {
+
+  /** Whether a scan is in the stage of a broadcast join, which starts when its build side is there. */
+  def local(t: Target): Boolean = key.broadcast && t.sameStage
+
+  /** Whether a scan starts after its filter is there. */
+  def waits(t: Target): Boolean = scansWait || local(t)
+
+  def request: FilterBudget.Request =
+    FilterBudget.Request(key.id, benefitMs, FilterBudget.Share(targets.size.toLong, key.bloomBytes))
+
+  /** The number of operators that its filter dependencies add to the plan. */
+  def nodes: Int = BuildSides.nodes(key.exchange) * targets.count(waits)
+}
+
+private[springbok] object Candidate {
+
+  /** A key that can be read on both sides, or why it cannot be. */
+  def of(key: CreationKey): Either[Reason, Candidate] = {
+    val on = key.on
+    for {
+      _ <- Either.cond(!key.side.forbidden, (), Reason.filterHint)
+      application <- FilterKey.of(on.application).toRight(Reason.keyType(on.creation.dataType.sql))
+      _ <- Either
+        .cond(FilterKey.admissible(application), (), Reason.keyExpression(FilterKey.label(on.application)))
+      source <- BuildSides.sourceKey(key.exchange, key.side.join, key.side.side, on).toRight(Reason.noSummary)
+    } yield Candidate(key, application, source)
+  }
+}

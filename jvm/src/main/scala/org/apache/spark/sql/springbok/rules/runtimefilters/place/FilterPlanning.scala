@@ -1,0 +1,37 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
+import org.apache.spark.sql.springbok.cost.Cluster
+import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
+import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/**
+ * What all steps of one planning share: settings, and estimates that are made once.
+ *
+ * @param adaptive
+ *   whether adaptive execution runs the plan
+ */
+final private[springbok] class FilterPlanning(
+    val query: PlanningState,
+    val adaptive: Boolean,
+    val conf: SQLConf
+) {
+  val stats = new PlanStats(Some(new StageFeedback), query.lasting)
+  val rows = new PhysicalRows(stats)
+  val costs = new OperatorCost(rows)
+  val selectivity = new FilterSelectivity(rows, conf)
+  val deterministic = new Determinism
+  val direction = new FilterDirection(rows, selectivity, deterministic, adaptive, conf)
+  lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  lazy val waiting = new Waiting(new BuildTime(rows, costs, cluster.cores, conf), conf)
+
+  val mode: FilterMode = conf.getConf(FilterConf.MODE)
+  val minBenefitMs: Double = conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
+  val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
+
+  /** Time in ms of all cores for work in ns of one core. */
+  def ms(ns: Double): Double = ns / 1e6 / cluster.cores
+}

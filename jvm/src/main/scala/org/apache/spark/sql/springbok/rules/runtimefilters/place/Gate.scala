@@ -1,0 +1,109 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import org.apache.spark.sql.springbok.conf.FilterMode
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.reason.Reason
+
+/**
+ * A condition for placing the filters of a key. A gate passes the candidate on, possibly with fewer targets, or says why no
+ * filter is placed.
+ */
+sealed private[place] trait Gate {
+  def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets): Either[Reason, Candidate]
+}
+
+private[place] object Gate {
+
+  /** The cheap conditions come first: the order also decides which reason is reported. */
+  private val all: Seq[Gate] = Seq(
+    NotDeclinedBefore,
+    ReachesScan,
+    NotFilteredBySpark,
+    Selective,
+    PushableWithoutStages,
+    AllowedByMode,
+    WorthPlanning,
+    WaitsOrMayBeLate
+  )
+
+  def pass(c: Candidate, planning: FilterPlanning, targets: FilterTargets): Either[Reason, Candidate] =
+    all.foldLeft[Either[Reason, Candidate]](Right(c))((passed, gate) =>
+      passed.flatMap(gate(_, planning, targets))
+    )
+
+  /** The candidate with these targets, if there are any. */
+  private def on(c: Candidate, targets: Seq[Target], whyNone: => Reason): Either[Reason, Candidate] =
+    Either.cond(targets.nonEmpty, c.copy(targets = targets), whyNone)
+
+  /** A key that was declined, and would be again, is not traced to its scans at each planning. */
+  private case object NotDeclinedBefore extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
+      c.key.notSelective
+        .filter(_ => c.key.side.state.query.log.declined(c.key.id.join, c.key.id.index))
+        .toLeft(c)
+  }
+
+  private case object ReachesScan extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
+      val side = c.key.side
+      on(
+        c,
+        targets.of(side.join, side.side.other, c.applicationKey),
+        targets.whyNone(side.application, c.applicationKey)
+      )
+    }
+  }
+
+  private case object NotFilteredBySpark extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
+      val left = c.targets.filterNot(t => SparkFilters.cover(t.at, t.key, c.key.on.creation, c.key.broadcast))
+      on(c, left, Reason.sparkFilters)
+    }
+  }
+
+  private case object Selective extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
+      c.key.notSelective.toLeft(c)
+  }
+
+  /** Without adaptive execution, only some scans can be filtered: see [[StaticFilter]]. */
+  private case object PushableWithoutStages extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
+      if (planning.adaptive) Right(c)
+      else
+        on(c, c.targets.filter(StaticFilter.reaches(_, c.sourceKey, planning.conf)), Reason.adaptiveOff)
+  }
+
+  private case object AllowedByMode extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
+      if (planning.mode != FilterMode.Local) Right(c)
+      else on(c, c.targets.filter(c.local), Reason.modeOff(planning.mode.name))
+  }
+
+  /**
+   * A scan that waits for another stage must save more time than that stage takes to be scheduled. A scan that waits anyway
+   * must save what it takes to plan the filter.
+   */
+  private case object WorthPlanning extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
+      val removed = 1 - c.key.retained.getOrElse(FilterCost.unknownRetained)
+      val benefit = planning.ms(removed * c.targets.map(_.benefitNs).sum)
+      val least = planning.minBenefitMs * (if (c.targets.exists(c.local)) FilterCost.localShare else 1.0)
+      Either.cond(
+        c.key.hinted || planning.waiting.always || benefit >= least,
+        c.copy(benefitMs = benefit),
+        Reason.smallBenefit(benefit, least)
+      )
+    }
+  }
+
+  private case object WaitsOrMayBeLate extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
+      val wait =
+        c.key.hinted || !planning.adaptive || planning.waiting.scansWait(c.key, c.benefitMs)
+      val decided = c.copy(scansWait = wait)
+      val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))
+      on(decided, left, Reason.noWaiting)
+    }
+  }
+}

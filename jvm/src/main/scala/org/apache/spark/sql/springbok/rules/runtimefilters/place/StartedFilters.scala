@@ -1,0 +1,63 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.place
+
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
+import org.apache.spark.sql.springbok.keys.{SourceKey, SplitBlockBloom}
+import org.apache.spark.sql.springbok.physical.LateFilter
+import org.apache.spark.sql.springbok.record.{BuildFacts, FilterRecord}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, FinishedKeys, RowTestChoice, Verdict}
+
+/** A late filter whose scan has started. Its build side must summarize its key. */
+final private[springbok] case class StartedFilter(
+    record: FilterRecord,
+    sourceKey: SourceKey,
+    bloomBytes: Long
+)
+
+/** The late filters of scans that have started. */
+final private[springbok] class StartedFilters(planning: FilterPlanning) {
+
+  /** Joins that got late filters in an earlier planning: no scans of other joins can have started without their filters. */
+  private val joins = planning.query.joins.filter(_.lateFilters).map(_.id).toSet
+
+  /**
+   * The started filters of a join. Each planning looks for them, because it may be their build side that has just finished:
+   * then they are decided.
+   */
+  def of(side: CreationSide): Seq[StartedFilter] =
+    for {
+      at <- if (joins(side.state.id)) LateFilter.expected(side.application) else Nil
+      if at.info.record.join == side.state.id
+      on <- side.source.conjuncts if on.index == at.info.record.key
+      key <- BuildSides.sourceKey(side.source.exchange, side.join, side.side, on)
+    } yield {
+      for (late <- at.late if BuildSides.finished(side.source.exchange))
+        late.settle(decided(at, key, side))
+      StartedFilter(at.info.record, key, planning.selectivity.bloomBytes(side.join, side.side, on))
+    }
+
+  /** The bloom filter for the scan's tasks, None if it is not worth its tests. */
+  private def decided(
+      at: AppliedRuntimeFilterExec,
+      key: SourceKey,
+      side: CreationSide
+  ): Option[SplitBlockBloom] = {
+    val record = at.info.record
+    val worth = new FilterWorth(at.info, planning.conf)
+    FinishedKeys.read(key, side.source.exchange, worth, planning.conf) match {
+      case Left(declined) =>
+        record.decline(declined.why, declined.found)
+        None
+      case Right(keys) =>
+        val retained = keys.retained(at.info.domain)
+        val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), retained)
+        new RowTestChoice(worth, keys, planning.conf).ofLateKeys match {
+          case Left(why) =>
+            record.decline(why, found)
+            None
+          case Right(test) =>
+            record.use(Seq("late", "bloom"), found, Verdict.Apply(None, Some(test), found).effect)
+            Some(test.keySet.fold(SplitBlockBloom.ofBytes(32))(set => keys.bloom(set.bytes)))
+        }
+    }
+  }
+}
