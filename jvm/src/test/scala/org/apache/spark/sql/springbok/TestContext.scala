@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok
 import java.nio.file.Files
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.springbok.conf.JoinConf
 
 /**
@@ -13,6 +13,9 @@ import org.apache.spark.sql.springbok.conf.JoinConf
 object TestContext {
   val master = "local[2]"
   private var shared: Option[SparkSession] = None
+
+  // Spark knows its static settings once their object is loaded.
+  StaticSQLConf.SPARK_SESSION_EXTENSIONS: Unit
 
   /** Whether a setting belongs to the context and not to a session. */
   def isStatic(key: String): Boolean = !key.startsWith("spark.sql.") && !key.startsWith("spark.springbok.") ||
