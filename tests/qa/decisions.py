@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,8 +86,12 @@ def load(spark: SparkSession, folder: Path) -> SparkSession:
     return own
 
 
-def decisions(spark: SparkSession, suite: str, name: str, sql: str) -> str:
-    """Every plan and decision of one query."""
+def decisions(spark: SparkSession, suite: str, name: str, sql: str, *, together: bool = False) -> str:
+    """Every plan and decision of one query.
+
+    With `together` stages that run at the same time are seen to finish at the same time, so that adaptive execution
+    decides the same in each run. A query whose subqueries wait for each other's stages would never end that way.
+    """
     first_id = (SUITES.index(suite) + 1) * IDS_PER_SUITE + list(suites.queries(suite)).index(name) * IDS_PER_QUERY
     parts: dict[str, str] = {}
     with temporarily(spark, SETTINGS):
@@ -95,7 +100,7 @@ def decisions(spark: SparkSession, suite: str, name: str, sql: str) -> str:
         parts["plan before it runs"] = _plan(df)
         parts["report before it runs"] = _report(df)
         try:
-            with StagesFinishTogether(spark):
+            with StagesFinishTogether(spark) if together else nullcontext():
                 df.collect()
         except PySparkException as error:
             parts["failure"] = str(error.getCondition())
