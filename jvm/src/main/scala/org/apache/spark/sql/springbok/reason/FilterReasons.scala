@@ -92,8 +92,8 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   val filterHint: Reason = declined.fixed(
     "FILTER_HINT",
-    "the query's own hint NO_RUNTIME_FILTER forbids it",
-    "`/*+ NO_RUNTIME_FILTER(t) */` keeps all filters away from a relation, `/*+ RUNTIME_FILTER(t) */` asks for them whatever they cost."
+    "the query's hint NO_RUNTIME_FILTER_TARGET forbids it",
+    "`/*+ NO_RUNTIME_FILTER_TARGET(t) */` keeps all filters away from a relation, `/*+ RUNTIME_FILTER_TARGET(t) */` asks for them whatever they cost."
   )
   val tooManyFilters: Reason = declined.fixed(
     "TOO_MANY_FILTERS",

@@ -4,29 +4,53 @@ import org.apache.spark.sql.catalyst.plans.logical.{HintErrorHandler, HintInfo, 
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 /**
- * What a query says of the runtime filters of a relation; Spark carries it to the nearest join above.
+ * What a query asks about the runtime filters of a relation. Spark carries it to the nearest join above.
  *
- * @param wanted
- *   whether the relation is to be filtered whatever that costs, or never
+ * @param creates
+ *   whether filters are made from the relation's keys whatever they cost
+ * @param target
+ *   Some(true): filters are applied to the relation whatever they cost; Some(false): none is applied to it
  */
-final class FilterHint(val wanted: Boolean, strategy: Option[JoinStrategyHint] = None)
-    extends HintInfo(strategy) {
-  override def merge(other: HintInfo, handler: HintErrorHandler): HintInfo = other match {
-    case f: FilterHint if f.wanted != wanted =>
-      handler.hintOverridden(f)
-      this
-    case _ => new FilterHint(wanted, super.merge(other, handler).strategy)
+final class FilterHint(
+    val creates: Boolean,
+    val target: Option[Boolean],
+    strategy: Option[JoinStrategyHint] = None
+) extends HintInfo(strategy) {
+
+  override def merge(other: HintInfo, handler: HintErrorHandler): HintInfo = {
+    val merged = super.merge(other, handler).strategy
+    other match {
+      case f: FilterHint =>
+        if (target.exists(t => f.target.contains(!t))) handler.hintOverridden(f)
+        new FilterHint(creates || f.creates, target.orElse(f.target), merged)
+      case _ => new FilterHint(creates, target, merged)
+    }
   }
-  override def toString: String = if (wanted) "(runtime_filter)" else "(no_runtime_filter)"
+
+  override def toString: String = {
+    val names = Option.when(creates)("runtime_filter") ++
+      target.map(if (_) "runtime_filter_target" else "no_runtime_filter_target")
+    names.mkString("(", ", ", ")")
+  }
 }
 
 object FilterHint {
 
-  /** Whether the query asks for filters in this child of the join. */
-  def wants(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(_.wanted)
+  /** Makes filters from the relation's keys, as Spark's own hint of this name. */
+  val RUNTIME_FILTER = new FilterHint(creates = true, target = None)
 
-  /** Whether the query forbids filters in this child of the join. */
-  def forbids(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(!_.wanted)
+  /** Applies filters to the relation. */
+  val RUNTIME_FILTER_TARGET = new FilterHint(creates = false, target = Some(true))
+
+  /** Applies no filter to the relation. */
+  val NO_RUNTIME_FILTER_TARGET = new FilterHint(creates = false, target = Some(false))
+
+  /** Whether the query asks for filters that are applied to this child of the join. */
+  def wants(j: BaseJoinExec, child: Int): Boolean =
+    of(j, child).exists(_.target.contains(true)) || of(j, 1 - child).exists(_.creates)
+
+  /** Whether the query forbids filters that are applied to this child of the join. */
+  def forbids(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(_.target.contains(false))
 
   private def of(j: BaseJoinExec, child: Int): Option[FilterHint] =
     JoinState

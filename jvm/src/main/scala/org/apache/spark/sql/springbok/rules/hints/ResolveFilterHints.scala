@@ -4,6 +4,7 @@ import java.util.Locale
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -15,26 +16,51 @@ import org.apache.spark.sql.springbok.record.FilterHint
 import org.apache.spark.sql.types.StringType
 
 /**
- * Resolves `/*+ RUNTIME_FILTER(t) */` and `/*+ NO_RUNTIME_FILTER(t) */`, and the same as `df.hint`, as Spark resolves its
- * join hints: a name matches a relation or its alias within the query's own FROM, without a name all of it.
+ * Resolves the hints about runtime filters, in SQL and in `df.hint`:
+ *
+ *   - `RUNTIME_FILTER(t)`: filters are made from the keys of `t`, the creation side, whatever they cost. The hint of this
+ *     name that Spark is going to have means the same.
+ *   - `RUNTIME_FILTER_TARGET(t)`: filters are applied to `t` whatever they cost.
+ *   - `NO_RUNTIME_FILTER_TARGET(t)`: no filter is applied to `t`.
+ *
+ * Names match as in Spark's join hints: a relation or its alias within the query's own FROM. A hint without a name means the
+ * whole FROM. Hints override costs, but never the conditions for a right answer or the limits of a query's filters.
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
  */
 object ResolveFilterHints extends Rule[LogicalPlan] {
-  private val names = Map("RUNTIME_FILTER" -> true, "NO_RUNTIME_FILTER" -> false)
+  private val hints = Map(
+    "RUNTIME_FILTER" -> FilterHint.RUNTIME_FILTER,
+    "RUNTIME_FILTER_TARGET" -> FilterHint.RUNTIME_FILTER_TARGET,
+    "NO_RUNTIME_FILTER_TARGET" -> FilterHint.NO_RUNTIME_FILTER_TARGET
+  )
+  private val renamed = Map("NO_RUNTIME_FILTER" -> "NO_RUNTIME_FILTER_TARGET")
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED)) plan
     else
       plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-        case UnresolvedHint(name, parameters, child) if names.contains(name.toUpperCase(Locale.ROOT)) =>
-          val wanted = names(name.toUpperCase(Locale.ROOT))
-          if (parameters.isEmpty) ResolvedHint(child, new FilterHint(wanted))
-          else new Named(name, parameters, wanted, conf).in(child)
+        case h @ UnresolvedHint(name, parameters, child) =>
+          val key = name.toUpperCase(Locale.ROOT)
+          renamed.get(key).foreach(fail(key, _))
+          hints.get(key).fold[LogicalPlan](h) { hint =>
+            if (parameters.isEmpty) ResolvedHint(child, hint)
+            else new Named(name, parameters, hint, conf).in(child)
+          }
       }
 
+  private def fail(old: String, now: String): Nothing = throw new AnalysisException(
+    s"The hint $old is now called $now.",
+    line = None,
+    startPosition = None,
+    cause = None,
+    errorClass = None,
+    messageParameters = Map.empty,
+    context = Array.empty
+  )
+
   /** The relations that one hint names. */
-  final private class Named(name: String, parameters: Seq[Expression], wanted: Boolean, conf: SQLConf) {
+  final private class Named(name: String, parameters: Seq[Expression], hint: FilterHint, conf: SQLConf) {
     private val relations: Seq[Seq[String]] = parameters.collect {
       case a: UnresolvedAttribute => a.nameParts
       case Literal(text, _: StringType) => UnresolvedAttribute.parseAttributeName(text.toString)
@@ -50,8 +76,8 @@ object ResolveFilterHints extends Rule[LogicalPlan] {
 
     private def go(p: LogicalPlan): LogicalPlan = p match {
       case ResolvedHint(r, other) if matches(r) =>
-        ResolvedHint(r, new FilterHint(wanted).merge(other, conf.hintErrorHandler))
-      case r if matches(r) => ResolvedHint(r, new FilterHint(wanted))
+        ResolvedHint(r, hint.merge(other, conf.hintErrorHandler))
+      case r if matches(r) => ResolvedHint(r, hint)
       // Other scopes have names of their own.
       case _: ResolvedHint | _: View | _: UnresolvedWith | _: SubqueryAlias => p
       case other => other.mapChildren(go)

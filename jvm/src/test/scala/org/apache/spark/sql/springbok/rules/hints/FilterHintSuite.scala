@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.hints
 
-import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.{AnalysisException, DataFrame}
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.FilterConf
 
@@ -17,34 +17,68 @@ class FilterHintSuite extends SpringbokTest {
   private val from =
     "FROM fact f JOIN mid m ON f.mid_id = m.mid_id JOIN dim d ON m.dim_id = d.dim_id WHERE d.g = 3"
 
-  test("NO_RUNTIME_FILTER keeps the filters of all joins above away from a relation") {
+  test("NO_RUNTIME_FILTER_TARGET keeps the filters of all joins above away from a relation") {
     conf(shuffled: _*) {
       assert(targets(same(s"SELECT count(*), sum(v) $from")) == Set("fact", "mid"))
-      for (hint <- Seq("NO_RUNTIME_FILTER(f)", "no_runtime_filter('f')", "NO_RUNTIME_FILTER(f), MERGE(m)")) {
+      for (
+        hint <- Seq(
+          "NO_RUNTIME_FILTER_TARGET(f)",
+          "no_runtime_filter_target('f')",
+          "NO_RUNTIME_FILTER_TARGET(f), MERGE(m)"
+        )
+      ) {
         val df = same(s"SELECT /*+ $hint */ count(*), sum(v) $from")
         assert(targets(df) == Set("mid") && declined(df).contains("FILTER_HINT"), hint)
       }
-      assert(targets(same(s"SELECT /*+ NO_RUNTIME_FILTER(f, m) */ count(*), sum(v) $from")).isEmpty)
+      assert(targets(same(s"SELECT /*+ NO_RUNTIME_FILTER_TARGET(f, m) */ count(*), sum(v) $from")).isEmpty)
       // A relation of another scope is another one, and one that is not there is no error.
       val inner = s"SELECT count(*) FROM (SELECT f.id $from) x JOIN dim ON x.id = dim.dim_id"
       assert(
-        targets(same(inner.replaceFirst("SELECT", "SELECT /*+ NO_RUNTIME_FILTER(f, nowhere) */")))
+        targets(same(inner.replaceFirst("SELECT", "SELECT /*+ NO_RUNTIME_FILTER_TARGET(f, nowhere) */")))
           .contains("fact")
       )
     }
   }
 
-  test("RUNTIME_FILTER asks for a filter that the costs refuse, in the direction that it needs") {
+  test("RUNTIME_FILTER_TARGET asks for a filter that the costs refuse, in the direction that it needs") {
     conf(shuffled: _*) {
       val all = "FROM fact f JOIN mid m ON f.mid_id = m.mid_id"
       assert(targets(same(s"SELECT count(*) $all")).isEmpty)
-      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(f) */ count(*) $all")) == Set("fact"))
-      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(m) */ count(*) $all")) == Set("mid"))
+      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER_TARGET(f) */ count(*) $all")) == Set("fact"))
+      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER_TARGET(m) */ count(*) $all")) == Set("mid"))
     }
     conf((FilterConf.MIN_BENEFIT_MS.key -> "1000000") +: shuffled: _*) {
       assert(targets(same(s"SELECT count(*) $from")).isEmpty)
-      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER(f) */ count(*) $from")).contains("fact"))
+      assert(targets(same(s"SELECT /*+ RUNTIME_FILTER_TARGET(f) */ count(*) $from")).contains("fact"))
     }
+  }
+
+  test("RUNTIME_FILTER makes a filter from the keys of its relation, which the costs refuse") {
+    val all = "FROM fact f JOIN mid m ON f.mid_id = m.mid_id"
+    def hinted(hint: String, from: String = all) = targets(same(s"SELECT /*+ $hint */ count(*) $from"))
+    conf(shuffled: _*) {
+      assert(targets(same(s"SELECT count(*) $all")).isEmpty)
+      assert(hinted("RUNTIME_FILTER(m)") == Set("fact") && hinted("runtime_filter('f')") == Set("mid"))
+      assert(hinted("MERGE(m), RUNTIME_FILTER(m)") == Set("fact"))
+      assert(hinted("RUNTIME_FILTER(m), RUNTIME_FILTER_TARGET(f)") == Set("fact"))
+      // A side whose rows are all kept is no target, whatever the hint says.
+      assert(hinted("RUNTIME_FILTER(m)", all.replace("JOIN", "LEFT JOIN")).isEmpty)
+      assert(hinted("RUNTIME_FILTER(m), NO_RUNTIME_FILTER_TARGET(f)").isEmpty)
+      val mid = spark.table("mid").hint("runtime_filter")
+      val df = spark.table("fact").join(mid, "mid_id").groupBy("v").count()
+      val rows = sorted(df.collect())
+      assert(rows == off(sorted(df.select("*").collect())) && targets(df) == Set("fact"))
+    }
+    conf((FilterConf.MIN_BENEFIT_MS.key -> "1000000") +: shuffled: _*) {
+      assert(hinted("RUNTIME_FILTER(m)", from).contains("fact"))
+    }
+  }
+
+  test("the old name of a hint fails with the new one") {
+    val sql = intercept[AnalysisException](spark.sql(s"SELECT /*+ NO_RUNTIME_FILTER(f) */ count(*) $from"))
+    val df = intercept[AnalysisException](spark.table("fact").hint("no_runtime_filter"))
+    for (e <- Seq(sql, df))
+      assert(e.getMessage == "The hint NO_RUNTIME_FILTER is now called NO_RUNTIME_FILTER_TARGET.")
   }
 
   test("DataFrames give the same hints") {
@@ -56,13 +90,13 @@ class FilterHintSuite extends SpringbokTest {
         assert(rows == off(sorted(df.select("*").collect())))
         df
       }
-      assert(targets(joined("")) == Set("fact") && targets(joined("no_runtime_filter")).isEmpty)
-      assert(targets(joined("runtime_filter")) == Set("fact"))
+      assert(targets(joined("")) == Set("fact") && targets(joined("no_runtime_filter_target")).isEmpty)
+      assert(targets(joined("runtime_filter_target")) == Set("fact"))
     }
   }
 
   test("a hint of a strategy beside one of filters is followed") {
-    for (hints <- Seq("NO_RUNTIME_FILTER(m), MERGE(m)", "MERGE(m), NO_RUNTIME_FILTER(m)")) {
+    for (hints <- Seq("NO_RUNTIME_FILTER_TARGET(m), MERGE(m)", "MERGE(m), NO_RUNTIME_FILTER_TARGET(m)")) {
       val df = same(s"SELECT /*+ $hints */ count(*) FROM fact f JOIN mid m ON f.mid_id = m.mid_id")
       assert(record(df).joins.head.latest.get.choice.reason.code == "USER_HINT", hints)
     }

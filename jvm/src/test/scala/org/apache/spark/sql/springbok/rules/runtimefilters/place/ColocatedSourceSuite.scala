@@ -80,7 +80,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     // Several tasks have groups of the same key: an aggregate that got lost would show.
     conf("spark.sql.files.maxPartitionBytes" -> "4000", FilterConf.SEPARATE.key -> "false") {
       val groups = "SELECT k, count(*) AS n FROM many GROUP BY k"
-      val hint = "/*+ RUNTIME_FILTER(b) */"
+      val hint = "/*+ RUNTIME_FILTER_TARGET(b) */"
       for (on <- Seq("b.k = g.k", "b.k = g.k AND b.v > 5")) {
         val right = same(
           s"SELECT $hint count(*), sum(b.v) FROM big b RIGHT JOIN (SELECT k FROM many GROUP BY k) g ON $on"

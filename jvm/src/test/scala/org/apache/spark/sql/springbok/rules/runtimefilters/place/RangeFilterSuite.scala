@@ -129,6 +129,6 @@ class RangeFilterSuite extends SpringbokTest {
     val sql = "SELECT /*+ BROADCAST(s) */ f.v, s.n FROM fact f JOIN spans s ON f.ts < s.lo"
     conf(FilterConf.TYPES.key -> "IN,BLOOM")(assert(used(same(sql)).isEmpty))
     conf(FilterConf.MODE.key -> "OFF")(assert(used(same(sql)).isEmpty))
-    assert(used(same(sql.replace("/*+", "/*+ NO_RUNTIME_FILTER(f),"))).isEmpty)
+    assert(used(same(sql.replace("/*+", "/*+ NO_RUNTIME_FILTER_TARGET(f),"))).isEmpty)
   }
 }

@@ -53,7 +53,7 @@ class SeparateGroupsSuite extends SpringbokTest {
     )
   )
     test(s"$strategy, $what: the keys of the groups filter the other side") {
-      val hinted = sql.replaceFirst("SELECT", s"SELECT /*+ $strategy(b, g), RUNTIME_FILTER(b) */")
+      val hinted = sql.replaceFirst("SELECT", s"SELECT /*+ $strategy(b, g), RUNTIME_FILTER_TARGET(b) */")
       val df = same(hinted)
       assert(filtered(df) == Set("big"), record(df).filters.map(_.reason.text))
       val rows = applied(df).map(_.metrics("numOutputRows").value).sum
@@ -64,8 +64,8 @@ class SeparateGroupsSuite extends SpringbokTest {
     "groups whose order is read above them are sorted again for a merge, and stay where they are without one"
   ) {
     val sql = s"count(*), sum(b.v), sum(g.s) FROM big b JOIN $latest g ON b.k = g.k"
-    assert(filtered(same(s"SELECT /*+ MERGE(b), RUNTIME_FILTER(b) */ $sql")) == Set("big"))
-    assert(filtered(same(s"SELECT /*+ SHUFFLE_HASH(b), RUNTIME_FILTER(b) */ $sql")).isEmpty)
+    assert(filtered(same(s"SELECT /*+ MERGE(b), RUNTIME_FILTER_TARGET(b) */ $sql")) == Set("big"))
+    assert(filtered(same(s"SELECT /*+ SHUFFLE_HASH(b), RUNTIME_FILTER_TARGET(b) */ $sql")).isEmpty)
   }
 
   test("it is done where it is worth a shuffle, and nowhere else") {

@@ -88,7 +88,7 @@ class StaticFilterSuite extends SpringbokTest {
       for (key <- Seq("k", "i", "day", "ts")) {
         val df =
           same(
-            s"SELECT /*+ BROADCAST(d), RUNTIME_FILTER(f) */ count(*), sum(f.g) FROM fact f JOIN dim d ON f.$key = d.$key"
+            s"SELECT /*+ BROADCAST(d), RUNTIME_FILTER_TARGET(f) */ count(*), sum(f.g) FROM fact f JOIN dim d ON f.$key = d.$key"
           )
         assert(declined(df).contains("TOO_MANY_KEYS") && scanRows(df, "g") >= 40000, key)
       }

@@ -54,7 +54,7 @@ class BitmapFilterSuite extends SpringbokTest {
 
   test("read from a broadcast, of keys that Spark packs into one long as well") {
     conf("spark.sql.join.preferSortMergeJoin" -> "false") {
-      val hinted = "/*+ BROADCAST(m), RUNTIME_FILTER(f) */"
+      val hinted = "/*+ BROADCAST(m), RUNTIME_FILTER_TARGET(f) */"
       for (on <- Seq("f.k = m.k", "f.num = m.num AND f.d = m.d", "f.apart = m.apart AND f.k = m.k")) {
         val df = same(s"SELECT $hinted count(*), sum(n) FROM fact f JOIN mid m ON $on WHERE m.grp < 3")
         assert(
