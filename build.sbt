@@ -31,6 +31,7 @@ lazy val springbok = (project in file("jvm"))
     libraryDependencies ++= Seq(
       "org.apache.spark" %% "spark-sql" % sparkVersion % Provided,
       "org.scalatest" %% "scalatest" % "3.2.19" % Test,
+      "com.tngtech.archunit" % "archunit" % "1.4.1" % Test,
       // A connector with runtime filtering, and tables whose files stand in a log: no release for this Spark yet, the one
       // for the line before works.
       ("org.apache.spark" %% "spark-catalyst" % sparkVersion % Test).classifier("tests"),

@@ -13,9 +13,9 @@ def bloom(spark: SparkSession) -> Any:
     return _package(spark).keys.SplitBlockBloom
 
 
-def conf(spark: SparkSession) -> Any:
-    """Springbok's settings."""
-    return _package(spark).conf.SpringbokConf
+def filter_conf(spark: SparkSession) -> Any:
+    """The settings of runtime filters."""
+    return _package(spark).conf.FilterConf
 
 
 def join_state(spark: SparkSession) -> Any:
@@ -23,9 +23,9 @@ def join_state(spark: SparkSession) -> Any:
     return _package(spark).record.JoinState
 
 
-def rule_guard(spark: SparkSession) -> Any:
-    """The time that each rule took."""
-    return _package(spark).catalyst.RuleGuard
+def gateway(spark: SparkSession) -> Any:
+    """What the Python package calls too."""
+    return _package(spark).PythonGateway
 
 
 def _package(spark: SparkSession) -> Any:

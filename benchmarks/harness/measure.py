@@ -86,7 +86,7 @@ def planning(spark: SparkSession, arm: Arm, sql: str) -> tuple[float, float]:
 
 def rules_ms(spark: SparkSession) -> dict[str, float]:
     """Milliseconds in each of Springbok's rules since the JVM started."""
-    spent = dict(jvm.rule_guard(spark).spentNanosByRule())
+    spent = dict(jvm.gateway(spark).spentNanosByRule())
     return {str(rule): int(ns) / 1e6 for rule, ns in spent.items()}
 
 

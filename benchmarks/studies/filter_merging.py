@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> Table:
 def measure(spark: SparkSession, sizes: list[int]) -> list[list[Any]]:
     """The table's rows; one row a size."""
     bloom = jvm.bloom(spark)
-    limit = int(jvm.conf(spark).FILTER_MERGE_BYTES().defaultValue().get())
+    limit = int(jvm.filter_conf(spark).MERGE_BYTES().defaultValue().get())
     gateway: Any = spark._jvm
     serializer = gateway.org.apache.spark.SparkEnv.get().closureSerializer().newInstance()
     tag = gateway.scala.reflect.ClassTag.Any()

@@ -30,8 +30,8 @@ def jvm(spark: SparkSession) -> Any:
     return spark._jvm
 
 
-def report_class(spark: SparkSession, name: str) -> Any:
-    """A class of the JVM's package of reports.
+def gateway(spark: SparkSession) -> Any:
+    """The JVM's class that Python calls.
 
     The whole name is given to py4j at once. Through `jvm.org.apache…`, py4j would look for a class of each part of the
     name, in all jars.
@@ -41,7 +41,7 @@ def report_class(spark: SparkSession, name: str) -> Any:
     """
     from py4j.java_gateway import JavaClass
 
-    return JavaClass(f"org.apache.spark.sql.springbok.report.{name}", jvm(spark)._gateway_client)
+    return JavaClass("org.apache.spark.sql.springbok.PythonGateway", jvm(spark)._gateway_client)
 
 
 def is_active(spark: SparkSession) -> bool:
@@ -52,9 +52,8 @@ def is_active(spark: SparkSession) -> bool:
     """
     from py4j.protocol import Py4JError
 
-    report = report_class(spark, "SpringbokReport")
     try:
-        return bool(report.isActive(spark._jsparkSession))
+        return bool(gateway(spark).isActive(spark._jsparkSession))
     except Py4JError:  # there is no such class
         return False
 

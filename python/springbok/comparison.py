@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from springbok._jvm import execution, report_class, spark_errors
+from springbok._jvm import execution, gateway, spark_errors
 from springbok.model import ComparisonData, Join, JoinChange
 from springbok.render import html, text
 from springbok.render.words import keys, strategy
@@ -85,7 +85,7 @@ def _comparison(off: Report, on: Report, *outcome: Any) -> Comparison:
 def _frame(query: Any, df: DataFrame, enabled: bool) -> DataFrame:
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
-    return Classic(report_class(df.sparkSession, "WhatIf").dataset(query, enabled), df.sparkSession)
+    return Classic(gateway(df.sparkSession).dataset(query, enabled), df.sparkSession)
 
 
 def _pairs(off: Iterable[Join], on: Iterable[Join]) -> Iterable[JoinChange]:

@@ -99,7 +99,7 @@ def report(
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
     query = _jvm.execution(df)
-    reports = _jvm.report_class(df.sparkSession, "ForPython")
+    reports = _jvm.gateway(df.sparkSession)
     with _jvm.spark_errors():
         if imagined:
             return _parsed(reports.whatIf(query, _jvm.java_map(df.sparkSession, imagined)))
@@ -124,7 +124,7 @@ def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
         SpringbokError: a Spark Connect session, a stopped one, or one without Springbok.
     """
     _jvm.check_active(spark)
-    text = _jvm.text(_jvm.report_class(spark, "ForPython").last(spark._jsparkSession, n))
+    text = _jvm.text(_jvm.gateway(spark).last(spark._jsparkSession, n))
     return [Report.from_dict(d) for d in json.loads(text)]
 
 

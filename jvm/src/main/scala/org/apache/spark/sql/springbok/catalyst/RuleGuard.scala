@@ -32,9 +32,6 @@ object RuleGuard extends Logging {
   /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
   def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
 
-  /** In all of them: what planning and re-planning cost. */
-  def spentNanos: Long = spent.values.asScala.map(_.sum()).sum
-
   /** In Springbok's own tests a failure that was not injected fails the query. */
   private val strict = java.lang.Boolean.getBoolean("springbok.testing")
 

@@ -27,6 +27,14 @@ final class FilterHint(
     }
   }
 
+  // Spark keeps a node of a plan if its replacement is equal to it.
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[FilterHint]
+  override def equals(other: Any): Boolean = other match {
+    case f: FilterHint => (creates, target, strategy) == ((f.creates, f.target, f.strategy))
+    case _ => false
+  }
+  override def hashCode: Int = (creates, target, strategy).hashCode
+
   override def toString: String = {
     val names = Option.when(creates)("runtime_filter") ++
       target.map(if (_) "runtime_filter_target" else "no_runtime_filter_target")

@@ -4,7 +4,6 @@ import scala.collection.immutable.ListMap
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
@@ -15,7 +14,6 @@ import org.apache.spark.sql.springbok.cost.{Cluster, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, LoggedConjuncts, LoggedOrder, PlanningState}
 import org.apache.spark.sql.springbok.report.model._
-import org.apache.spark.sql.springbok.rules.joins.ReviseJoinStrategy
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -29,10 +27,6 @@ object SpringbokReport {
 
   /** Of a DataFrame's own `queryExecution`. */
   def json(qe: QueryExecution): String = qe.sparkSession.withActive(ReportJson.write(of(qe)))
-
-  /** Whether the extension is in this session; called from Python. */
-  def isActive(session: SparkSession): Boolean =
-    session.sessionState.adaptiveRulesHolder.runtimeOptimizerRules.contains(ReviseJoinStrategy)
 
   def of(qe: QueryExecution): QueryReport = {
     val conf = qe.sparkSession.sessionState.conf

@@ -19,7 +19,7 @@ object WhatIf {
   def json(qe: QueryExecution, settings: JMap[String, String]): String =
     SpringbokReport.json(planned(qe, settings.asScala.toMap))
 
-  /** The same query, to be run with Springbok switched on or off; called from Python. */
+  /** The same query, to be run with Springbok switched on or off. */
   def dataset(qe: QueryExecution, enabled: Boolean): Dataset[Row] =
     Dataset.ofRows(clone(qe, Map(SpringbokConf.ENABLED.key -> enabled.toString)), qe.commandExecuted)
 

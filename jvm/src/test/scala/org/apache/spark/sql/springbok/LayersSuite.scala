@@ -1,0 +1,100 @@
+package org.apache.spark.sql.springbok
+
+import scala.jdk.CollectionConverters._
+
+import com.tngtech.archunit.ArchConfiguration
+import com.tngtech.archunit.base.DescribedPredicate
+import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses}
+import com.tngtech.archunit.core.importer.ClassFileImporter
+import com.tngtech.archunit.library.Architectures.layeredArchitecture
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Packages import in one direction only: a layer may use those that stand above it in this list. */
+class LayersSuite extends AnyFunSuite {
+  private val root = "org.apache.spark.sql.springbok"
+  private val operators = "org.apache.spark.sql.execution.springbok"
+
+  /** Each layer with its packages. */
+  private val layers: Seq[(String, Seq[String])] = Seq(
+    "conf" -> Seq(s"$root.conf.."),
+    "catalyst" -> Seq(s"$root.catalyst.."),
+    "reason" -> Seq(s"$root.reason.."),
+    "stats" -> Seq(s"$root.stats.."),
+    "cost" -> Seq(s"$root.cost.."),
+    "keys" -> Seq(s"$root.keys.."),
+    "record" -> Seq(s"$root.record.."),
+    "physical" -> Seq(s"$root.physical..", s"$operators.."),
+    "report" -> Seq(s"$root.report.."),
+    "rules.hints" -> Seq(s"$root.rules.hints.."),
+    "rules.joins" -> Seq(s"$root.rules.joins.."),
+    "rules.reorder" -> Seq(s"$root.rules.reorder.."),
+    "rules.conjuncts" -> Seq(s"$root.rules.conjuncts.."),
+    "rules.shuffles" -> Seq(s"$root.rules.shuffles.."),
+    "rules.runtimefilters" -> Seq(s"$root.rules.runtimefilters"),
+    "rules.runtimefilters.place" -> Seq(s"$root.rules.runtimefilters.place.."),
+    "rules.runtimefilters.resolve" -> Seq(s"$root.rules.runtimefilters.resolve.."),
+    "top" -> Seq(root)
+  )
+
+  /** What a layer may use: all layers above its own line, but no report, and of the rules only what both filter rules share. */
+  private def allowed(layer: String): Seq[String] = {
+    val above = layers.map(_._1).takeWhile(_ != layer)
+    if (layer == "top") above
+    else
+      above.filter(a =>
+        a != "report" && !a.startsWith("rules.") ||
+          a == "rules.runtimefilters" && layer.startsWith("rules.runtimefilters.")
+      )
+  }
+
+  /** Imports in the wrong direction that are still to go, by the ends of the classes' names. */
+  private val known: Seq[(String, String)] = Seq(
+    "LateFilter" -> "FilterDecision",
+    "FilterPlacement" -> "PlaceStaticFilters",
+    "FilterTargets" -> "ConnectorPruning",
+    "FilterTargets" -> "ScanPruning",
+    "PlaceStaticFilters" -> "Pending",
+    "PlaceStaticFilters" -> "PlaceRuntimeFilters",
+    "PlaceStaticFilters" -> "Target",
+    "ChooseShuffleWriter" -> "JoinEstimates",
+    "StageInputs" -> "SeparateGroups"
+  )
+
+  private lazy val classes: JavaClasses = {
+    // Only our own classes are read.
+    ArchConfiguration.get().setResolveMissingDependenciesFromClassPath(false)
+    new ClassFileImporter().importUrl(
+      classOf[SpringbokExtensions].getProtectionDomain.getCodeSource.getLocation
+    )
+  }
+
+  private def named(end: String) = DescribedPredicate.describe[JavaClass](
+    end,
+    c => c.getName.matches(s".*\\.\\Q$end\\E(\\$$.*)?")
+  )
+
+  private def architecture =
+    layeredArchitecture().consideringOnlyDependenciesInLayers().withOptionalLayers(true)
+
+  test("each layer uses only those below it") {
+    val declared = layers.foldLeft(architecture) { case (a, (layer, packages)) =>
+      a.layer(layer).definedBy(packages: _*)
+    }
+    val directed = layers.map(_._1).foldLeft(declared) { (a, layer) =>
+      val access = a.whereLayer(layer)
+      if (allowed(layer).isEmpty) access.mayNotAccessAnyLayer()
+      else access.mayOnlyAccessLayers(allowed(layer): _*)
+    }
+    known
+      .foldLeft(directed) { case (a, (from, to)) => a.ignoreDependency(named(from), named(to)) }
+      .check(classes)
+  }
+
+  test("every exception that is listed is still needed") {
+    val dependencies = classes.asScala.flatMap(_.getDirectDependenciesFromSelf.asScala).toSeq
+    val gone = known.filterNot { case (from, to) =>
+      dependencies.exists(d => named(from).test(d.getOriginClass) && named(to).test(d.getTargetClass))
+    }
+    assert(gone.isEmpty)
+  }
+}
