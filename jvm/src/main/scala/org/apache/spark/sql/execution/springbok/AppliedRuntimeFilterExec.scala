@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.springbok.catalyst.{PlanInputs, RowFilter}
-import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, PlanInputs, RowFilter}
+import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
 
 /**
@@ -47,7 +47,7 @@ case class AppliedRuntimeFilterExec(
   )
 
   private def label: String =
-    s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${FilterKey.label(key)}"
+    s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${ExpressionLabel(key)}"
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
   override def usedInputs: AttributeSet = AttributeSet.empty

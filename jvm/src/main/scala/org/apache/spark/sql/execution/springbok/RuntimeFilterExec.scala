@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.springbok.catalyst.RowFilter
-import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, RowFilter}
+import org.apache.spark.sql.springbok.keys.SourceKey
 
 /**
  * A runtime filter that waits for its build side: a filter dependency of the scan's stage. `source` is the same exchange as
@@ -36,7 +36,7 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
   override protected def doExecute(): RDD[InternalRow] = child.execute()
 
   // A copy on an executor, or a canonical one, has no record.
-  private def label: String = s"${Option(info).fold("RF")(_.record.id)} -> ${FilterKey.label(key)}"
+  private def label: String = s"${Option(info).fold("RF")(_.record.id)} -> ${ExpressionLabel(key)}"
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
 

@@ -10,16 +10,16 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Whether an expression can be evaluated on any row whatever without an error or a side effect. A list of what is known
- * to be harmless: all else, user code above all, may raise.
+ * Whether an expression can be evaluated on any row without an error or a side effect. It is a list of expressions that are
+ * known to be harmless. Everything else, such as user code, may raise.
  *
  * Left out on purpose: arithmetic that ANSI mode checks, casts that may not fit, array and map access, regular expressions
- * (matching may overflow the stack), whatever converts between dates and timestamps (overflow).
+ * (matching may overflow the stack), and conversions between dates and timestamps (overflow).
  */
 object CannotRaise {
   def apply(e: Expression): Boolean = e match {
     case _: Attribute | _: Literal => true
-    // Its value is there before the first row.
+    // Its value is known before the first row.
     case s: ScalarSubquery => !s.isCorrelated
     case _: BinaryComparison | _: In | _: InSet => e.children.forall(c => ordered(c.dataType)) && inside(e)
     case _: And | _: Or | _: Not | _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls => inside(e)
@@ -35,7 +35,7 @@ object CannotRaise {
     // What Spark puts around join keys, and what a filter hashes them with.
     case _: KnownFloatingPointNormalized | _: NormalizeNaNAndZero | _: KnownNotNull => inside(e)
     case _: CollationKey | _: XxHash64 => inside(e)
-    // What reads a CHAR column: it pads.
+    // The padding that reads a CHAR column.
     case s: StaticInvoke =>
       s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding" && inside(s)
     case _ => false
@@ -55,9 +55,9 @@ object CannotRaise {
     case _ => pattern == null
   }
 
-  /** Without ANSI mode what does not fit is null or wraps; but dates too far away for a timestamp raise in any mode. */
+  /** Without ANSI mode a value that does not fit becomes null or wraps, but a date outside a timestamp's range raises in any mode. */
   private def fits(c: Cast): Boolean = (c.child.dataType, c.dataType) match {
-    // What a variant holds may be of any type, and raises in any mode where it does not fit.
+    // A variant may hold a value of any type, and raises in any mode if the value does not fit.
     case (VariantType, _) => false
     case (_: NumericType, FloatType | DoubleType) => true
     case (from: NumericType, to: NumericType) => c.evalMode != EvalMode.ANSI || Cast.canUpCast(from, to)
@@ -68,7 +68,7 @@ object CannotRaise {
     case _ => false
   }
 
-  /** Floating-point arithmetic but division knows no errors, and without ANSI mode the rest of it has none either. */
+  /** Floating-point arithmetic other than division never fails. Without ANSI mode, no other numeric arithmetic fails either. */
   private def unchecked(a: BinaryArithmetic): Boolean = a match {
     case _: Add | _: Subtract | _: Multiply =>
       a.dataType match {

@@ -1,9 +1,10 @@
 package org.apache.spark.sql.springbok.catalyst
 
 /**
- * A failure of a thread that is to stop, as a cancelled query's is: no property of what the thread was reading. It is known
- * by the thread's flag, or by being the interrupt itself, and then sets the flag again. Causes say nothing: queries share
- * connections, and what another one's interrupt has closed fails all of them.
+ * Matches a failure of a thread that is to stop, such as the thread of a cancelled query. Such a failure says nothing about
+ * the data that the thread was reading. It is recognized by the thread's interrupt flag or by the exception's own type, and
+ * the flag is set again. Causes are not examined: queries share connections, and the interrupt of one query may close a
+ * connection that others use.
  */
 object Interrupted {
   def unapply(e: Throwable): Boolean = {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.catalyst
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 
-/** Expressions whose value may depend on the order in which rows come; Spark calls some of them deterministic. */
+/** Expressions whose value may depend on the order of the rows. Spark calls some of them deterministic. */
 object OrderDependent {
   def apply(e: Expression): Boolean = e.exists {
     case _: First | _: Last | _: Collect[?] | _: ListAgg | _: MaxMinBy | _: Mode => true

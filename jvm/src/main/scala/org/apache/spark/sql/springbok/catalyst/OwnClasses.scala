@@ -5,14 +5,14 @@ import scala.util.control.NonFatal
 import org.apache.spark.util.Utils
 
 /**
- * Whether Spark finds Springbok's classes by their names: the cost evaluator, and what generated code calls. It looks for
- * them with the class loader of the thread that plans and runs the query. Those of a pool have the system's, which knows
- * no jar of `--jars`; Spark alone gets by with it.
+ * Whether Spark finds Springbok's classes by their names: the cost evaluator, and the classes that generated code calls.
+ * Spark uses the class loader of the thread that plans and runs the query. The threads of a pool have the system's class
+ * loader, which does not know the jars of `--jars`. Without Springbok, that is no problem for Spark.
  */
 private[springbok] object OwnClasses {
   private val own = getClass.getClassLoader
 
-  /** Whether this thread finds them; where Springbok's loader only adds to the thread's, it becomes the thread's. */
+  /** Whether this thread finds them. If Springbok's loader extends the thread's loader, it replaces it. */
   def found(): Boolean = {
     val present = Utils.getContextOrSparkClassLoader
     val adds =
@@ -23,6 +23,6 @@ private[springbok] object OwnClasses {
 
   private def loads(by: ClassLoader): Boolean =
     try by.loadClass(getClass.getName) eq getClass
-    // Also what a loader says that is closed, or of a web application that has stopped.
+    // A closed loader, or the loader of a stopped web application, throws other errors.
     catch { case NonFatal(_) | _: LinkageError => false }
 }

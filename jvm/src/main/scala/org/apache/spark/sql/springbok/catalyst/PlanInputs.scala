@@ -7,11 +7,11 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 object PlanInputs {
 
-  /** What an operator's rows are made of: its children, of a stage or a cached table what computes it. */
+  /** The inputs of an operator: its children, or for a stage or a cached table the plan that computes it. */
   def of(plan: SparkPlan): Seq[SparkPlan] = plan match {
     case q: QueryStageExec => Seq(q.plan)
     case a: AdaptiveSparkPlanExec => Seq(a.inputPlan)
-    // Blocks that are lost are computed again.
+    // Lost blocks are computed again.
     case m: InMemoryTableScanExec => Seq(m.relation.cachedPlan)
     case r: ReusedExchangeExec => Seq(r.child)
     case p => p.children

@@ -17,8 +17,8 @@ trait FailureLog {
 }
 
 /**
- * The edge of every rule: what goes wrong inside is logged once, recorded, and the original plan goes on. A
- * cancelled query does not: its thread is to stop.
+ * Runs every rule. If the rule fails, the failure is logged once and recorded, and planning continues with the original
+ * plan. The failure of a cancelled query is thrown, because its thread is to stop.
  */
 object RuleGuard extends Logging {
 
@@ -32,10 +32,10 @@ object RuleGuard extends Logging {
   /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
   def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
 
-  /** In Springbok's own tests a failure that was not injected fails the query. */
+  /** In Springbok's own tests, a failure that was not injected fails the query. */
   private val strict = java.lang.Boolean.getBoolean("springbok.testing")
 
-  /** Where it happened, without what its message quotes: that may be data. */
+  /** The stack trace without the message, which may quote data. */
   private def withoutMessage(e: Throwable): Throwable = {
     val bare = new RuntimeException(e.getClass.getName)
     bare.setStackTrace(e.getStackTrace)
@@ -43,14 +43,14 @@ object RuleGuard extends Logging {
   }
 
   /**
-   * `body`, or `original` where it fails.
+   * `body`, or `original` if it fails.
    *
    * @param rule
    *   the rule's name, for the log, the report and fault injection
    * @param record
    *   where the failure is recorded, if a record can be found
    * @param planning
-   *   whether a query waits for it
+   *   whether a query waits for the result; its time is counted then
    */
   def apply[T](rule: String, original: => T, record: => Option[FailureLog], planning: Boolean = true)(
       body: => T
@@ -61,7 +61,7 @@ object RuleGuard extends Logging {
       body
     } catch {
       case e @ Interrupted() if planning => throw e
-      // A LinkageError is what a Spark of another version shows itself as; a deep plan may overflow the stack.
+      // A Spark of another version causes a LinkageError. A deep plan may overflow the stack.
       case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
           if !strict || e.isInstanceOf[Injected] =>
         if (logged.add(rule + e.getClass.getName)) {

@@ -11,10 +11,11 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.types.DataType
 
 /**
- * The exchanges that a plan reads more than once: Spark runs them once, and a filter below one of them would split it.
+ * The exchanges that a plan reads more than once. Spark runs each of them once, and a filter below one of its readers would
+ * split it.
  *
- * Two exchanges are the same if their canonical forms are. These are dear to make, anew at each planning, so only exchanges
- * with the same leaves in the same order are compared.
+ * Two exchanges are the same if their canonical forms are. Canonical forms are expensive and are made anew at each planning,
+ * so only exchanges with the same leaves in the same order are compared.
  */
 final private[springbok] class SharedExchanges(plan: SparkPlan) {
   import SharedExchanges.leaves
@@ -24,7 +25,7 @@ final private[springbok] class SharedExchanges(plan: SparkPlan) {
     def collect(p: SparkPlan): Unit = {
       p.foreach {
         case e: Exchange => found += e
-        // It stands for another one of this plan, or of one that is not seen from here.
+        // It stands for an exchange of this plan or of a plan that is not visible here.
         case r: ReusedExchangeExec => found ++= Seq(r, r)
         case _ =>
       }
@@ -36,7 +37,7 @@ final private[springbok] class SharedExchanges(plan: SparkPlan) {
 
   private lazy val alike: Map[Seq[Any], Seq[SparkPlan]] = all.groupBy(leaves).filter(_._2.size > 1)
 
-  /** Of exchanges with the same leaves those that are there twice, once one of them is asked for. */
+  /** By leaves: the canonical forms that occur at least twice. Filled on demand. */
   private val twice = mutable.HashMap.empty[Seq[Any], Set[SparkPlan]]
 
   private def isTwice(e: Exchange): Boolean = {
@@ -48,14 +49,14 @@ final private[springbok] class SharedExchanges(plan: SparkPlan) {
 
   private val known = new IdentityHashMap[Exchange, Boolean]()
 
-  /** Asked each time that a key passes the exchange. */
+  /** Whether the plan reads the exchange more than once. Called each time a key passes the exchange. */
   def shared(e: Exchange): Boolean =
     known.computeIfAbsent(e, isTwice(_))
 }
 
 private[springbok] object SharedExchanges {
 
-  /** The plans of the subqueries in a plan's expressions, without those in them. */
+  /** The plans of the subqueries in a plan's expressions, without nested subqueries. */
   def subqueries(p: SparkPlan): Seq[SparkPlan] =
     p.flatMap(_.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan }))
       .flatMap(_.collect { case a: AdaptiveSparkPlanExec => a.executedPlan })
@@ -71,15 +72,15 @@ private[springbok] object SharedExchanges {
     case _ => p.collectLeaves().map(l => (leaf(l), literals(l)))
   }
 
-  /** Of a scan's filters: canonical forms are of the same ones, in any order. */
+  /** The literals in a scan's filters, which equal canonical forms have in common, in any order. */
   private def literals(p: SparkPlan): Set[Literal] = p match {
     case s: FileSourceScanExec => s.dataFilters.flatMap(_.collect { case l: Literal => l }).toSet
     case _ => Set.empty
   }
 
   /**
-   * What tells a leaf from most others, cheaply: the path of a scan, of all else what it is. A table of many partitions may
-   * have as many paths, which its file index sorts to compare them: their number has to do, and the table's columns.
+   * A cheap value that differs for most different leaves: the path of a scan, otherwise the class. A table with many
+   * partitions may have as many paths, and comparing them is expensive, so their number and the table's columns are used.
    */
   def leaf(p: SparkPlan): Any = p match {
     case s: FileSourceScanExec =>

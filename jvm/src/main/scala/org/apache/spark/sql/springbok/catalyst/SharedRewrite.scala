@@ -5,10 +5,10 @@ import java.util.IdentityHashMap
 import org.apache.spark.sql.execution.SparkPlan
 
 /**
- * Rewrites plans in which nodes stand in several places, as the build sides of edges do: they stay the same ones.
+ * Rewrites plans in which one node stands in several places, such as the build side of a filter. It stays one node.
  *
  * @param rewrite
- *   makes a node anew; its second argument is this, for the children
+ *   rewrites one node; its second argument rewrites the children
  */
 final private[springbok] class SharedRewrite(rewrite: (SparkPlan, SparkPlan => SparkPlan) => SparkPlan)
     extends (SparkPlan => SparkPlan) {

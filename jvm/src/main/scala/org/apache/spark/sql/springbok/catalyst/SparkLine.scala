@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.util.collection.BitSet
 
-/** All that depends on the Spark version: which one this jar was made for, and calls whose signatures differ. */
+/** Everything that depends on the Spark version: the version that this jar was made for, and calls whose signatures differ. */
 object SparkLine {
   private val properties = {
     val p = new Properties()
@@ -35,8 +35,8 @@ object SparkLine {
   private def line(v: String): String = v.split('.').take(2).mkString(".")
 
   /**
-   * The scan with other filters. `copy` has another signature in 4.3 than in 4.2, `makeCopy` over the product's fields
-   * has not.
+   * The scan with other filters. The signature of `copy` differs between Spark 4.2 and 4.3. `makeCopy` over the product's
+   * fields works in both.
    */
   def withFilters(
       scan: FileSourceScanExec,
@@ -48,7 +48,7 @@ object SparkLine {
       case "partitionFilters" => partitionFilters
     }
 
-  /** The scan of these buckets alone. */
+  /** The scan of only these buckets. */
   def withBuckets(scan: FileSourceScanExec, buckets: BitSet): FileSourceScanExec =
     copied(scan) { case "optionalBucketSet" => Some(buckets) }
 

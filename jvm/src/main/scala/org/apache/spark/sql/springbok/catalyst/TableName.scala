@@ -7,12 +7,12 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
-/** What a table is called: as in the catalog, else by the last part of its path. */
+/** The name of a table in the catalog, or the last part of its path. */
 private[springbok] object TableName {
   def apply(id: Option[TableIdentifier], fs: HadoopFsRelation): Option[String] =
     id.map(_.table).orElse(fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
 
-  /** The name of the table that an operator scans, else a word for what it reads. */
+  /** The name of the table that an operator scans, or a word for its input. */
   def of(scan: SparkPlan): String = scan match {
     case s: FileSourceScanExec => apply(s.tableIdentifier, s.relation).getOrElse("files")
     case b: BatchScanExec => b.table.name

@@ -1,9 +1,6 @@
 package org.apache.spark.sql.springbok.keys
 
-import scala.util.Try
-
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.springbok.catalyst.CannotRaise
 import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
@@ -38,21 +35,6 @@ object FilterKey {
 
   /** The column whose values a key's values come from, one by one, None if it is made of several. */
   def only(key: Expression): Option[Attribute] = Option.when(key.references.size == 1)(anchor(key))
-
-  /** The key as people write it: `o_custkey`, without the table that it came by. */
-  def label(key: Expression): String = {
-    val plain = key match {
-      case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
-      case other => other
-    }
-    val shown = plain.transformUp {
-      case a: AttributeReference => a.withQualifier(Nil)
-      case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
-      case CollationKey(inner) => inner
-    }
-    // Some expressions have no SQL and say so by an exception.
-    Try(shown.sql).getOrElse(shown.prettyName)
-  }
 
   /** Whether evaluating it early changes nothing but time. */
   def admissible(key: Expression): Boolean =

@@ -2,49 +2,49 @@ package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.springbok.conf.FilterConf
 
-/** What became of a runtime filter: why it was not made, not used, or used only in part. */
+/** The outcome of a runtime filter: why it was not made, not used, or used only in part. */
 private[springbok] trait FilterReasons { this: ReasonRegistry =>
   private val made = new Topic("Runtime filters: made")
 
   val placed: Reason = made.fixed(
     "PLACED",
     "placed; decided when the build side has finished",
-    "The query has not run yet, or not this far."
+    "The query has not run yet, or has not reached this point."
   )
   val late: Reason = made.fixed(
     "LATE",
-    "placed; its scan starts without it, and tasks that begin after it has arrived test their rows",
-    "Waiting for the build side would take longer than the filter saves. One that is not used came after its scan had ended.",
+    "placed; its scan starts without it, and tasks that begin after the filter has arrived test their rows",
+    "Waiting for the build side would take longer than the filter saves. A filter that is not used arrived after its scan had ended.",
     by(FilterConf.WAIT)
   )
-  val used: Seq[String] => Reason = made.of1("USED", "applied as {kinds}", "The filter was at work.")
+  val used: Seq[String] => Reason = made.of1("USED", "applied as {kinds}", "The filter was used.")
 
   private val declined = new Topic("Runtime filters: not made")
 
   val filterJoinType: String => Reason = declined.of1(
     "JOIN_TYPE_UNSUPPORTED",
     "a {type} join must keep the rows that a filter would remove",
-    "Only a side that loses its rows without a match can be filtered."
+    "Only a side whose rows without a match are dropped can be filtered."
   )
   val keyType: String => Reason = declined.of1(
     "KEY_TYPE_UNSUPPORTED",
     "keys of type {type} get no filter",
-    "Numbers, dates, timestamps, intervals, strings, binary, and structs and arrays of these do; BOOLEAN and TIME do not."
+    "Supported: numbers, dates, timestamps, intervals, strings, binary, and structs and arrays of these. Not supported: BOOLEAN and TIME."
   )
   val keyExpression: String => Reason = declined.of1(
     "KEY_EXPRESSION",
     "the key {key} is not computed at a scan: it might raise an error there, is not deterministic, or is too large",
-    "A key that is a column, or a cast that loses nothing, always may. Arithmetic that raises on overflow (ANSI mode) may not."
+    "A column, or a lossless cast of one, can always be computed there. Arithmetic that raises on overflow (ANSI mode) cannot."
   )
   val noSource: Reason = declined.fixed(
     "NO_EXCHANGE",
-    "the keys of neither side come out of an exchange, so nothing is finished first",
+    "the keys of neither side come from an exchange, so no side finishes first",
     "Both sides are computed in one stage, so the filter could not be ready before the rows."
   )
   val indeterminate: Reason = declined.fixed(
     "BUILD_SIDE_INDETERMINATE",
-    "the build side may give other rows when it is computed again",
-    "Limits without an order, samples, random values and user code on the build side."
+    "the build side may return other rows if it is computed again",
+    "The build side has a limit without an order, a sample, random values or user code."
   )
   val noTarget: Reason = declined.fixed(
     "NO_TARGET",
@@ -59,7 +59,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   val noShuffleSaved: (Double, Double) => Reason = declined.of2(
     "NO_SHUFFLE_SAVED",
-    "a removed row would save {saved_ns_per_row} ns between scan and join, testing one takes {paid_ns_per_row} ns",
+    "a removed row would save {saved_ns_per_row} ns between scan and join, and testing a row takes {paid_ns_per_row} ns",
     "No shuffle, sort or aggregate stands between scan and join, so the join itself removes the rows as cheaply."
   )
   val smallBenefit: (Double, Double) => Reason = declined.of2(
@@ -71,13 +71,13 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val noWaiting: Reason = declined.fixed(
     "NO_WAITING",
     "the scan would have to wait for the build side's stage",
-    "Where it does not wait, only filters that are tested row by row can come later.",
+    "If the scan does not wait, only filters that are tested row by row can be used later.",
     by(FilterConf.WAIT)
   )
   val reusedExchange: Reason = declined.fixed(
     "EXCHANGE_REUSED",
-    "the scan is below an exchange that is read twice and would have to run twice",
-    "Spark computes this part of the query once for several readers; a filter of one of them would split it."
+    "the scan is below an exchange that is read more than once and would have to run more than once",
+    "Spark computes this part of the query once for several readers. A filter for one of them would split it."
   )
   val pruningSide: Reason = declined.fixed(
     "FEEDS_PARTITION_PRUNING",
@@ -97,7 +97,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   val tooManyFilters: Reason = declined.fixed(
     "TOO_MANY_FILTERS",
-    "the query has as many filters as are allowed, and those save more",
+    "the query already has the largest number of filters that is allowed, and they save more",
     s"Counted by target scan, and by the bytes of their bloom filters (`${FilterConf.MAX_TOTAL_BYTES.key}`).",
     by(FilterConf.MAX_NUMBER)
   )
@@ -116,47 +116,47 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     )
   val adaptiveOff: Reason = declined.fixed(
     "ADAPTIVE_EXECUTION_OFF",
-    "adaptive execution is off, so only the range of a broadcast's whole-number keys can be pushed to a scan of files",
-    "Adaptive execution is Spark's default; switch it on again.",
+    "adaptive execution is off, so only the range of a broadcast's integral keys can be pushed to a scan of files",
+    "Adaptive execution is on by default in Spark. Switch it on again.",
     Some("spark.sql.adaptive.enabled")
   )
   val reuseOff: Reason = declined.fixed(
     "EXCHANGE_REUSE_OFF",
     "exchanges are not reused, so the build side would run twice",
-    "Reuse is Spark's default; switch it on again.",
+    "Reuse is on by default in Spark. Switch it on again.",
     Some("spark.sql.exchange.reuse")
   )
   val noSummary: Reason = declined.fixed(
     "SUMMARY_MISSING",
     "the build side's exchange was made without a summary of its keys",
-    "Another part of the query had started this exchange already, for itself."
+    "Another part of the query had already started this exchange."
   )
   val incomplete: (Int, Int) => Reason = declined.of2(
     "SUMMARY_INCOMPLETE",
     "{reported} of {partitions} map partitions reported their keys",
-    "A filter is made only of all keys; tasks were lost or cut short."
+    "A filter needs all keys. Tasks were lost or ended early."
   )
   val tooManyKeys: (Long, Long) => Reason = declined.of2(
     "TOO_MANY_KEYS",
     "the build side has {keys} keys, the limit is {limit}",
-    "The driver reads a broadcast relation's keys alone.",
+    "The driver alone reads the keys of a broadcast relation.",
     by(FilterConf.MAX_KEYS)
   )
   val bloomFull: Double => Reason = declined.of1(
     "BLOOM_TOO_FULL",
     "the bloom filter is so full that {false_positive_rate:percent} of all keys pass",
-    "The build side has more keys than were expected, or than the largest bloom filter holds.",
+    "The build side has more keys than expected, or more than the largest bloom filter can hold.",
     by(FilterConf.BLOOM_MAX_BYTES)
   )
   val noBloom: Reason = declined.fixed(
     "SUMMARY_TOO_BIG",
     "the build side has too many keys for a list, and partial bloom filters would be too large to merge",
-    "The driver merges one partial bloom filter of each task: all of them may take the least of this setting and a twentieth of the driver's heap, each one a twentieth of its executor's heap divided by its cores.",
+    "The driver merges one partial bloom filter per task. All of them together may take at most this setting and a twentieth of the driver's heap. Each one may take at most a twentieth of its executor's heap divided by its cores.",
     by(FilterConf.MERGE_BYTES)
   )
   val typesOff: Reason = declined.fixed(
     "KIND_OFF",
-    "the kinds of filter that would serve are off",
+    "the kinds of filter that could be used are switched off",
     "All kinds are on by default.",
     by(FilterConf.TYPES)
   )
@@ -165,7 +165,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
 
   val failed: Reason = both.fixed(
     "FAILED",
-    "a rule failed and the plan went on as Spark made it",
-    "A bug in Springbok: the log has one warning with its stack trace. The answer is right all the same."
+    "a rule failed, and Spark's own plan was used",
+    "This is a bug in Springbok. The log has one warning with its stack trace. The answer is right anyway."
   )
 }

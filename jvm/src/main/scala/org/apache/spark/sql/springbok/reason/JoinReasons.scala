@@ -10,7 +10,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   private val lowest = strategy.of4[String, Double, String, Double](
     "LOWEST_COST",
     "{strategy} costs {cost:size}, {next} {next_cost:size}",
-    "The cheapest strategy that is allowed, with the next one. Compare the alternatives' estimated rows with the observed ones if it looks wrong."
+    "The cheapest strategy that is allowed, and the next one. If the choice looks wrong, compare the estimated rows of the alternatives with the observed rows."
   )
   private val only = strategy.of2[String, Double](
     "ONLY_ONE_POSSIBLE",
@@ -41,12 +41,12 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val hint: String => Reason = strategy.of1(
     "USER_HINT",
     "the query's own hint {hint} decides",
-    "A hint in the query wins always; take it away to let the costs decide."
+    "A hint in the query always wins. Remove it to let the costs decide."
   )
   val fewTasks: Reason = strategy.fixed(
     "READ_BY_FEW_TASKS",
     "its result is coalesced into fewer partitions than there are cores, and is kept as Spark plans it",
-    "`coalesce` runs all that is below it, up to the next shuffle, in so few tasks; `repartition` does not."
+    "`coalesce` runs everything below it, up to the next shuffle, in this small number of tasks. `repartition` does not."
   )
   val feedsPruning: Reason = strategy.fixed(
     "FEEDS_PARTITION_PRUNING",
@@ -72,7 +72,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val broadcastStarted: Reason = strategy.fixed(
     "BROADCAST_STARTED",
     "its build side is being broadcast already",
-    "A broadcast that runs is not taken back."
+    "A running broadcast is not cancelled."
   )
 
   /** Not documented: it comes from an internal setting. */
@@ -84,31 +84,31 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   private val typeOrKeys = alternative.of2[String, String](
     "JOIN_TYPE_UNSUPPORTED",
     "this type of join, or of keys, cannot be a {strategy} join that builds the {build} side",
-    "An outer or semi join can build only one of its sides; keys that are equal without equal bytes (collated strings) cannot be hashed."
+    "An outer or semi join can build only one of its sides. Keys that can be equal without equal bytes (collated strings) cannot be hashed."
   )
   def joinType(strategy: String, build: BuildSide): Reason = typeOrKeys(strategy, Reason.side(build))
 
   private val preservedSide = alternative.of1[String](
     "BUILDS_PRESERVED_SIDE",
-    "the {build} side's rows without a match are kept, and tracking the matches costs what not sorting saves",
-    "An outer join's hash table is built from the other side, or the join is sort-merge."
+    "the {build} side keeps its rows without a match, and tracking the matches costs as much as sorting",
+    "The hash table of an outer join is built from the other side, or the join is a sort-merge join."
   )
   def tracksMatches(build: BuildSide): Reason = preservedSide(Reason.side(build))
 
   val notEqui: Reason = alternative.fixed(
     "NOT_EQUI_JOIN",
     "the join has no equality between its sides",
-    "Only equal keys can be hashed or merged: every pair of rows is compared."
+    "Only equal keys can be hashed or merged, so every pair of rows is compared."
   )
   val notInner: Reason = alternative.fixed(
     "NOT_AN_INNER_JOIN",
-    "only an inner join is a part of the cartesian product",
-    "Outer, semi and anti joins without equality are broadcast nested loop joins."
+    "only the result of an inner join is part of the cartesian product",
+    "An outer, semi or anti join without an equality is a broadcast nested loop join."
   )
   private val pairs = alternative.of1[Double](
     "COMPARES_EVERY_PAIR",
-    "it would compare {pairs} pairs of rows, and equal keys are found without",
-    "Never the best for a join with equality."
+    "it would compare {pairs} pairs of rows, which an equality makes unnecessary",
+    "It is never the best strategy for a join with an equality."
   )
   def everyPair(left: Option[Double], right: Option[Double]): Reason =
     pairs((for (l <- left; r <- right) yield l * r).getOrElse(Double.NaN))
@@ -119,33 +119,33 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val sizeUnknown: Reason = alternative.fixed(
     "SIZE_UNKNOWN",
     "the size of the build side is unknown",
-    "Nothing is built in memory whose size is unknown. Statistics of its tables help."
+    "A side of unknown size is never built in memory. Collect statistics of its tables."
   )
   val tooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_TOO_BIG",
     "the build side may take {bytes:size}, the limit is {limit:size}",
-    "The limit is the smallest of this setting (0 unless set where `spark.sql.autoBroadcastJoinThreshold` is -1), 0.55 × `spark.springbok.join.broadcastMemoryFraction` of the smaller of the driver's and an executor's heap (a relation takes about twice its rows), `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`.",
+    "The limit is the smallest of this setting (0 if it is not set and `spark.sql.autoBroadcastJoinThreshold` is -1), 0.55 × `spark.springbok.join.broadcastMemoryFraction` of the smaller of the driver's and an executor's heap (a relation takes about twice its rows), `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`.",
     by(JoinConf.BROADCAST_BYTES_LIMIT)
   )
   val hashTableTooBig: (Double, Double) => Reason = alternative.of2(
     "HASH_TABLE_TOO_BIG",
     "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
-    "More shuffle partitions make each table smaller, more memory per core makes the share larger.",
+    "More shuffle partitions make each table smaller. More memory per core makes the share larger.",
     by(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
   )
   val mayBeTooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_MAY_BE_TOO_BIG",
     "the build side takes {bytes:size} if its values are spread unevenly, the driver has room for {limit:size}",
-    "Ranges and numbers of values say how many rows to expect of a filter, not how many there are at most. Files that are sorted by the column, or more memory of the driver, help."
+    "Column ranges and NDVs give the expected rows of a predicate, but no upper bound. Sort the files by the column, or give the driver more memory."
   )
   val noRoom: (Double, Double) => Reason = alternative.of2(
     "BROADCASTS_TAKE_THE_ROOM",
     "the query's other broadcasts take {bytes:size}, all together may take {limit:size}",
-    "Spark allocates a page for each relation, however few its rows: 64 MB in a heap of 2 GB or more. More memory of driver and executors helps; a BROADCAST hint is followed all the same."
+    "Spark allocates at least one page for each relation: 64 MB in a heap of 2 GB or more. Give the driver and the executors more memory. A BROADCAST hint is followed anyway."
   )
   val timeOut: Reason = alternative.fixed(
     "BROADCAST_MAY_TIME_OUT",
-    "without adaptive execution Spark gives up a broadcast after `spark.sql.broadcastTimeout`, and this build side reads much",
+    "without adaptive execution Spark cancels a broadcast after `spark.sql.broadcastTimeout`, and this build side reads much data",
     "Adaptive execution has no such limit."
   )
   val tooManyRows: (Double, Double) => Reason = alternative.of2(
@@ -158,14 +158,14 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
 
   val broadcastShared: Int => Reason = noted.of1[Int](
     "BROADCAST_SHARED",
-    "its broadcast can serve {joins} joins, and each bears its part of the cost",
-    "Spark makes a broadcast once for all joins that read the same rows by the same keys."
+    "its broadcast can serve {joins} joins, and the cost is divided among them",
+    "Spark makes one broadcast for all joins that read the same rows by the same keys."
   )
 
   val groupsSeparated: (Double, Double) => Reason = noted.of2[Double, Double](
     "GROUPS_SEPARATED",
     "groups are shuffled once more, for about {cost_ms} ms: a filter of their keys is expected to save {benefit_ms} ms",
-    "Groups that a join computes in its own stage are known too late to filter its other side; in a stage of their own they are known first.",
+    "Groups that a join computes in its own stage are known too late to filter its other side. In a stage of their own they are known first.",
     by(FilterConf.SEPARATE)
   )
 
@@ -174,7 +174,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val hintNotApplicable: (String, String) => Reason = ignored.of2(
     "HINT_NOT_APPLICABLE",
     "the query's hint {hint} cannot be followed: {why}",
-    "Spark ignores such a hint without a word; the costs decide. Take it away or hint the other side."
+    "Spark ignores such a hint silently, and the costs decide. Remove the hint, or hint the other side."
   )
   val hintConflict: (String, String) => Reason = ignored.of2(
     "HINT_CONFLICT",
@@ -185,6 +185,6 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val statsIgnored: (String, String) => Reason = ignored.of2(
     "STATS_IGNORED",
     "{what} ignored: {why}",
-    "Run `ANALYZE TABLE ... COMPUTE STATISTICS` anew, or repair the files."
+    "Run `ANALYZE TABLE ... COMPUTE STATISTICS` again, or repair the files."
   )
 }

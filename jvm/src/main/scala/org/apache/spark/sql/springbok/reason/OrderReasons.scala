@@ -8,19 +8,19 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
 
   val lowerCost: (Double, Double) => Reason = order.of2(
     "LOWER_COST",
-    "it is expected to cost {after} ms of one core, the order of the query {before} ms",
+    "it is expected to cost {after} ms of one core, and the order of the query {before} ms",
     "The joins were put into another order."
   )
   val smallGain: (Double, Double) => Reason = order.of2(
     "SMALL_GAIN",
     "the best order found would save {gain:percent}, at least {least:percent} are asked for",
-    "The order is left: estimates are not exact enough for less.",
+    "The order stays, because the estimates are not accurate enough for a smaller gain.",
     by(ReorderConf.MIN_GAIN)
   )
   val guessedGain: (Double, Double) => Reason = order.of2(
     "GUESSED_GAIN",
     "another order would save {gain:percent} if predicates of unknown selectivity are as selective as guessed, and cost {loss:percent} more if they remove nothing",
-    "The order is left. Statistics of the columns in the predicates may tell more."
+    "The order stays. Collect statistics of the columns in the predicates."
   )
   val unknownOrder: Seq[String] => Reason = order.of1(
     "STATS_UNKNOWN",
@@ -30,26 +30,30 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
   val hintedOrder: Reason =
     order.fixed(
       "USER_HINT",
-      "the query gives hints for these joins",
-      "Without them the order may be changed."
+      "the query has hints for these joins",
+      "Without the hints, the order may be changed."
     )
   val orderPruning: Reason = order.fixed(
     "FEEDS_PARTITION_PRUNING",
-    "the plan prunes partitions at run time by these joins as they are",
+    "the plan prunes partitions at run time by these joins",
     "The pruning is worth more than another order."
   )
   val orderBucketed: Reason =
-    order.fixed("BUCKETED", "a table is bucketed and its joins may need no shuffle", "The order is left.")
+    order.fixed("BUCKETED", "a table is bucketed and its joins may need no shuffle", "The order stays.")
   val orderRaises: String => Reason = order.of1(
     "MAY_RAISE",
-    "in another order {condition} might fail on rows that are removed before it now",
-    "Conditions with casts, arithmetic or user functions that may raise an error keep the order as it is."
+    "in another order {condition} might fail on rows that are now removed before it",
+    "The order stays if a condition has casts, arithmetic or user functions that may raise an error."
   )
   val rowOrder: Reason = order.fixed(
     "ROW_ORDER",
     "something above these joins, such as a LIMIT without ORDER BY, depends on the order of their rows",
-    "Another join order would give other rows. Sort before the limit."
+    "Another join order might give other rows. Sort before the limit."
   )
   val tooManyRelations: Int => Reason =
-    order.of1("TOO_MANY_RELATIONS", "there are {relations} relations", "The order is searched up to 60.")
+    order.of1(
+      "TOO_MANY_RELATIONS",
+      "there are {relations} relations",
+      "The order is searched for up to 60 relations."
+    )
 }

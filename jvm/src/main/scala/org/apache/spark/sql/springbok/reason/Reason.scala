@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
  * Why something was decided.
  *
  * @param args
- *   the numbers that the sentence speaks of, by name
+ *   the numbers in the sentence, by name
  */
 final case class Reason(template: ReasonTemplate, args: Seq[(String, Any)]) {
 
@@ -25,14 +25,14 @@ final case class Reason(template: ReasonTemplate, args: Seq[(String, Any)]) {
 }
 
 /**
- * All that is said about a code, in one place: the sentence of the reports and the line of `docs/reasons.md`.
+ * The texts of one code: the sentence in reports, and the line in `docs/reasons.md`.
  *
  * @param topic
- *   what is decided; a code may mean something else for joins and for filters
+ *   the kind of decision; the same code may mean different things for joins and for filters
  * @param sentence
- *   with its numbers as `{name}`, `{name:size}` (bytes) or `{name:percent}` (a part of 1)
+ *   with its numbers as `{name}`, `{name:size}` (bytes) or `{name:percent}` (a fraction)
  * @param advice
- *   what it means for the user and what can be done
+ *   what it means for the user, and what to do
  */
 final class ReasonTemplate private[springbok] (
     val topic: String,
@@ -71,7 +71,7 @@ object ReasonTemplate {
   }
 }
 
-/** Makes templates with as many arguments as their sentence has numbers, in their order, and keeps a list of them. */
+/** Makes templates and keeps a list of them. A template takes its arguments in the order of the numbers in its sentence. */
 abstract private[springbok] class ReasonRegistry {
   private val made = mutable.LinkedHashMap.empty[(String, String), ReasonTemplate]
 
@@ -151,8 +151,8 @@ object Reason extends ReasonRegistry with JoinReasons with OrderReasons with Fil
       s"\n## $topic\n\n| code | what the report says | what it means, what to do | setting |\n| --- | --- | --- | --- |\n" +
         rows.mkString("", "\n", "\n")
     }
-    "# Reasons\n\nGenerated from `report/Reason.scala`; `make docs` writes it anew. Every decision in a report has one of these " +
-      "codes, with its numbers as\narguments (`reason.args`), and the setting that would change it, if there is one.\n" +
+    "# Reasons\n\nGenerated from the package `reason`; `make docs` writes it anew. Every decision in a report has one of these " +
+      "codes, its numbers as\narguments (`reason.args`), and the setting that would change the decision, if there is one.\n" +
       topics.mkString
   }
 }

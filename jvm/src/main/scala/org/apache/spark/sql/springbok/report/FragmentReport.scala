@@ -8,9 +8,8 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
-import org.apache.spark.sql.springbok.catalyst.TableName
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, TableName}
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
 import org.apache.spark.sql.springbok.report.model.{
   ExchangeEntry,
@@ -132,6 +131,6 @@ private[springbok] object FragmentReport {
 
   private def text(e: Expression): String = Shown.plain(e match {
     case a: Attribute => a.name
-    case other => FilterKey.label(other)
+    case other => ExpressionLabel(other)
   })
 }

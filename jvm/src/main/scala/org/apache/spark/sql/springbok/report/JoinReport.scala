@@ -5,8 +5,8 @@ import scala.collection.immutable.ListMap
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Side, Strategy}
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
 import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
@@ -72,9 +72,9 @@ final private[springbok] class JoinReport(
     val entry = JoinEntry(
       id = id,
       `type` = LoggedJoin.typeName(j.joinType),
-      leftKeys = j.leftKeys.map(FilterKey.label),
-      rightKeys = j.rightKeys.map(FilterKey.label),
-      otherConjuncts = j.condition.map(FilterKey.label),
+      leftKeys = j.leftKeys.map(ExpressionLabel),
+      rightKeys = j.rightKeys.map(ExpressionLabel),
+      otherConjuncts = j.condition.map(ExpressionLabel),
       plannedBySpark = true,
       left = side(None, None, Some(n), 0),
       right = side(None, None, Some(n), 1)

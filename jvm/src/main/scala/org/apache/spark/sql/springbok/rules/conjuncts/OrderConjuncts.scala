@@ -4,10 +4,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.springbok.catalyst.{CannotRaise, RuleGuard}
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, RuleGuard}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost}
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Selectivity}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -130,7 +129,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
 
     def entries(conditions: Seq[Expression]): Seq[LoggedConjunct] = order.map { i =>
       val c = conjuncts(i)
-      LoggedConjunct(FilterKey.label(conditions(i)), c.cost, c.selectivity, c.mayRaise)
+      LoggedConjunct(ExpressionLabel(conditions(i)), c.cost, c.selectivity, c.mayRaise)
     }
   }
 }

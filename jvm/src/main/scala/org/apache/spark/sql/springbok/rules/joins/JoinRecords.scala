@@ -6,8 +6,8 @@ import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
 
 /** Puts joins on record. */
@@ -16,8 +16,8 @@ private[joins] object JoinRecords {
   def add(j: Join, query: PlanningState): JoinState = query.addJoin { id =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
       case Some((_, l, r, o, _, _, _, _)) =>
-        (l.map(FilterKey.label), r.map(FilterKey.label), o.map(FilterKey.label))
-      case None => (Nil, Nil, j.condition.map(FilterKey.label))
+        (l.map(ExpressionLabel), r.map(ExpressionLabel), o.map(ExpressionLabel))
+      case None => (Nil, Nil, j.condition.map(ExpressionLabel))
     }
     new LoggedJoin(id, LoggedJoin.typeName(j.joinType), left, right, other, j.hint, sparks(j))
   }

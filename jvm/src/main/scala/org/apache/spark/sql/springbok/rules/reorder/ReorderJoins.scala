@@ -6,10 +6,9 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{CannotRaise, OrderDependent, RuleGuard}
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, OrderDependent, RuleGuard}
 import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -121,7 +120,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
-    else if (raises.isDefined) raises.map(c => Reason.orderRaises(FilterKey.label(c)))
+    else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
     else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
     else Option.when(unknown.nonEmpty)(Reason.unknownOrder(unknown.map(RelationName(_))))
   }

@@ -7,9 +7,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.catalyst.CannotRaise
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.scalatest.Assertion
 
 class OrderConjunctsSuite extends SpringbokTest {
@@ -30,7 +29,7 @@ class OrderConjunctsSuite extends SpringbokTest {
   private def split(condition: Expression): Seq[String] = OrderConjuncts
     .conjuncts(condition)
     .filterNot(_.isInstanceOf[IsNotNull])
-    .map(FilterKey.label)
+    .map(ExpressionLabel)
 
   /** The conjuncts of the query's only filter, after the check that answers are equal. */
   private def filter(where: String, columns: String = "*"): Seq[String] = {

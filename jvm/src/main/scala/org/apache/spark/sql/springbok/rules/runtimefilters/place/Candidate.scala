@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -96,7 +97,7 @@ private[springbok] object Candidate {
       _ <- Either.cond(!key.side.forbidden, (), Reason.filterHint)
       application <- FilterKey.of(on.application).toRight(Reason.keyType(on.creation.dataType.sql))
       _ <- Either
-        .cond(FilterKey.admissible(application), (), Reason.keyExpression(FilterKey.label(on.application)))
+        .cond(FilterKey.admissible(application), (), Reason.keyExpression(ExpressionLabel(on.application)))
       source <- BuildSides.sourceKey(key.exchange, key.side.join, key.side.side, on).toRight(Reason.noSummary)
     } yield Candidate(key, application, source)
   }

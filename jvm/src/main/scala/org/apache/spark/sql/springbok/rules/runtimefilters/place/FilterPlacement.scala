@@ -3,9 +3,9 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 import org.apache.spark.sql.execution.springbok.SummaryPlan
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
-import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 
@@ -154,6 +154,6 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     }
 
     private def decline(state: JoinState, on: FilterConjunct, why: Reason): Unit =
-      state.query.log.decline(state.id, on.index, FilterKey.label(on.creation), why)
+      state.query.log.decline(state.id, on.index, ExpressionLabel(on.creation), why)
   }
 }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, Sides, TableName}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
@@ -46,7 +47,7 @@ final private[springbok] case class Target(
   def column: Attribute = FilterKey.anchor(key)
 
   def table: String = TableName.of(at.collectLeaves().head)
-  def label: String = FilterKey.column(key).fold(FilterKey.label(key))(_.name)
+  def label: String = FilterKey.column(key).fold(ExpressionLabel(key))(_.name)
 }
 
 /** The scans of a plan that filters may reach, and the exchanges that they must not pass. */

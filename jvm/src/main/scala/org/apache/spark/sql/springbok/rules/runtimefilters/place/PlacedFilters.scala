@@ -5,8 +5,9 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.FilterInfo
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.catalyst.JoinSide
-import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.keys.{SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterColumn, FilterRecord, FilterState, JoinState, Placement}
 
@@ -89,7 +90,7 @@ final private[springbok] class PlacedFilters(
     val placed: Placement => FilterState = if (c.waits(t)) FilterState.Placed(_) else FilterState.Late(_)
     key.side.state.query.log.place(key.id.join, key.id.index, t.column.exprId, placed, key.retained) {
       state =>
-        val label = FilterKey.label(key.on.creation)
+        val label = ExpressionLabel(key.on.creation)
         val record =
           new FilterRecord(key.id.join, key.id.index, label, Some(FilterColumn(t.table, t.label)), state)
         made += record

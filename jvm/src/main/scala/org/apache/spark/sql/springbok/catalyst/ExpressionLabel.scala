@@ -1,0 +1,24 @@
+package org.apache.spark.sql.springbok.catalyst
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.types.LongType
+
+/** An expression as people write it: `o_custkey`, without its table and without what Spark wraps around join keys. */
+object ExpressionLabel extends (Expression => String) {
+  override def apply(e: Expression): String = {
+    val plain = e match {
+      case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
+      case other => other
+    }
+    val shown = plain.transformUp {
+      case a: AttributeReference => a.withQualifier(Nil)
+      case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
+      case CollationKey(inner) => inner
+    }
+    // Some expressions have no SQL and throw.
+    Try(shown.sql).getOrElse(shown.prettyName)
+  }
+}
