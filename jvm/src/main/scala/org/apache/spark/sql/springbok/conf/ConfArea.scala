@@ -57,11 +57,11 @@ abstract private[conf] class ConfArea {
   /** A time in ms. A value may have a unit, such as `2s`. */
   protected def time(key: String, default: Long, valid: Long => Boolean, rule: String)(
       doc: String
-  ): ConfigEntry[Long] =
-    added(
-      "time",
-      builder(key, doc).timeConf(TimeUnit.MILLISECONDS).checkValue(valid, rule).createWithDefault(default)
-    )
+  ): ConfigEntry[Long] = {
+    val ms = builder(key, doc).timeConf(TimeUnit.MILLISECONDS).checkValue(valid, rule)
+    // The default is shown without a unit.
+    added("time", new TypedConfigBuilder[Long](ms.parent, ms.converter, _.toString).createWithDefault(default))
+  }
 
   protected def mode[M <: Mode](key: String, default: M, modes: Modes[M])(doc: String): ConfigEntry[M] = {
     val names = text(key, doc).checkValues(modes.all.map(_.name).toSet)
