@@ -60,7 +60,10 @@ abstract private[conf] class ConfArea {
   ): ConfigEntry[Long] = {
     val ms = builder(key, doc).timeConf(TimeUnit.MILLISECONDS).checkValue(valid, rule)
     // The default is shown without a unit.
-    added("time", new TypedConfigBuilder[Long](ms.parent, ms.converter, _.toString).createWithDefault(default))
+    added(
+      "time",
+      new TypedConfigBuilder[Long](ms.parent, ms.converter, _.toString).createWithDefault(default)
+    )
   }
 
   protected def mode[M <: Mode](key: String, default: M, modes: Modes[M])(doc: String): ConfigEntry[M] = {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.FilterInfo
 import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.catalyst.JoinSide
-import org.apache.spark.sql.springbok.keys.{SourceKey}
+import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterColumn, FilterRecord, FilterState, JoinState, Placement}
 
