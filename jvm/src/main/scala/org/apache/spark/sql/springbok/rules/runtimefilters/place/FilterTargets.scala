@@ -88,7 +88,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
     if (isScan(p)) {
       // The best is assumed of an unknown scan.
       val rows = planning.rows(p).getOrElse(Double.PositiveInfinity)
-      val benefit = rows * (way.saving.ns + skippedNs(p, key)) + way.leverageNs
+      val benefit = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key)) + way.leverageNs
       Seq(Target(p, key, way.saving, way.sameStage, way.grouped, benefit))
     } else
       routes(p, key).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))
