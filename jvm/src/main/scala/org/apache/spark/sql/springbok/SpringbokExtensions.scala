@@ -25,15 +25,15 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *
  * {{{
  *   parsed plan
- *     | analyzer .......... [ResolveFilterHints] the query's own word on runtime filters
+ *     | analyzer .......... [ResolveFilterHints] the query's hints on runtime filters
  *   analyzed plan
  *     | optimizer ......... [LateRules] appends ReorderJoins, OrderConjuncts, ChooseJoinStrategy and MarkRepartitions to
  *     |                     the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
- *     | stage preparation . [PlaceRuntimeFilters] edges from build sides to scans, after EnsureRequirements
- *     | ................. [ChooseShuffleWriter] shuffles of few rows into one file a task
+ *     | stage preparation . [PlaceRuntimeFilters] scans depend on build sides, after EnsureRequirements
+ *     | ................. [ChooseShuffleWriter] few rows are written into one file for each task
  *     | ................. or [PlaceStaticFilters], where adaptive execution is off: broadcasts' ranges
  *     v                                                                    <---------------------------------+
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |

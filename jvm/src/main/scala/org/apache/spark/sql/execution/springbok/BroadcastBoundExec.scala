@@ -64,8 +64,8 @@ final class BroadcastRange(key: SourceKey.Broadcast, record: FilterRecord) exten
  * @param largest
  *   which of the two
  * @param bound
- *   the output, of the type of the scan's column, a whole number or what is one inside: what its type cannot hold is
- *   replaced by the nearest that it can, what a source would take for another value by an end that bounds nothing
+ *   the output, of the type of the scan's column, which Catalyst represents as an integer. A value that the type cannot hold
+ *   is replaced by the nearest one that it can. A value that a source would misread is replaced by one that bounds nothing.
  */
 case class BroadcastBoundExec(key: SourceKey.Broadcast, largest: Boolean, bound: Attribute, child: SparkPlan)(
     @transient val range: BroadcastRange

@@ -11,7 +11,7 @@ import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
  *   distinct values that the probe side's key takes, None if unknown
  * @param saving
  *   what a removed row saves between scan and join
- * @param wanted
+ * @param hinted
  *   whether the query asks for it by a hint
  * @param pushable
  *   whether the scan may be told of it: nothing else reads by the same one
@@ -27,7 +27,7 @@ final case class FilterInfo(
     domain: Option[Double],
     saving: FilterCost.Saving,
     minRejection: Double,
-    wanted: Boolean = false,
+    hinted: Boolean = false,
     pushable: Boolean = true,
     grouped: Boolean = false,
     late: Option[LateFilter] = None

@@ -6,7 +6,7 @@ import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
 
 /** Whether a filter is worth its tests. One that the query hints at, or that a test forces, is applied regardless. */
 final private[springbok] class FilterWorth(val info: FilterInfo, conf: SQLConf) {
-  val regardless: Boolean = info.wanted || ChoicePolicy.of(conf).ignoresCost
+  val regardless: Boolean = info.hinted || ChoicePolicy.of(conf).ignoresCost
 
   /** The fraction of rows that is expected to pass, by the build side's keys if they tell. */
   def expected(observed: Option[Double]): Double =
