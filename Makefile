@@ -18,10 +18,10 @@ SLOW := org.apache.spark.sql.springbok.Slow
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
 BENCH := .venv/.bench
-JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt VERSION
+JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt project/SparkLines.scala VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel clean
+.PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel compile-lines clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -103,6 +103,9 @@ tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs
 
 wheel: $(VENV)  ## a wheel with its jar, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .
+
+compile-lines:  ## compile the sources against every Spark line that Maven serves and that has all shims
+	for line in 3.5 4.0 4.1 4.2; do $(PYTHON) tools/sbt.py -Dspark=$$line compile || exit 1; done
 
 build: $(JAR)  ## the jar, in python/springbok/jars
 

@@ -2,10 +2,12 @@
 
 // One place for the version: the file VERSION, read here and by pyproject.toml.
 ThisBuild / version := IO.read(file("VERSION")).trim
-ThisBuild / scalaVersion := "2.13.18"
+ThisBuild / scalaVersion := SparkLines.selected.scala
 ThisBuild / organization := "org.apache.spark.springbok"
 
-val sparkVersion = "4.2.0"
+// The Spark line that is built: sbt -Dspark=4.1 package.
+val line = SparkLines.selected
+val sparkVersion = line.spark
 
 // What bin/spark-class adds for Java 17; forked tests need it too.
 val sparkOpens = Seq(
@@ -27,33 +29,34 @@ val sparkOpens = Seq(
 
 lazy val springbok = (project in file("jvm"))
   .settings(
-    name := s"springbok-spark-${sparkVersion.split('.').take(2).mkString(".")}",
+    name := s"springbok-spark-${line.name}",
+    // The lines do not compile each other's classes anew.
+    target := baseDirectory.value / "target" / (if (line.name == SparkLines.current) "" else line.name),
+    Compile / unmanagedSourceDirectories ++= line.shims.map(s =>
+      baseDirectory.value / "src" / "main" / "shims" / s
+    ),
+    // A Spark that Maven does not serve: the jars in PySpark's package.
+    Compile / unmanagedJars ++= line.unmanaged.toSeq.flatMap { folder =>
+      Attributed.blankSeq(
+        ((ThisBuild / baseDirectory).value / folder ** "*.jar").get.filterNot(_.name.startsWith("scala-"))
+      )
+    },
+    libraryDependencies ++= (if (line.unmanaged.isEmpty)
+                               Seq("org.apache.spark" %% "spark-sql" % sparkVersion % Provided)
+                             else Nil),
     libraryDependencies ++= Seq(
-      "org.apache.spark" %% "spark-sql" % sparkVersion % Provided,
       "org.scalatest" %% "scalatest" % "3.2.19" % Test,
-      "com.tngtech.archunit" % "archunit" % "1.4.1" % Test,
-      // A connector with runtime filtering, and tables whose files stand in a log: no release for this Spark yet, the one
-      // for the line before works.
-      ("org.apache.spark" %% "spark-catalyst" % sparkVersion % Test).classifier("tests"),
-      "io.delta" % "delta-spark_4.1_2.13" % "4.2.0" % Test
+      "com.tngtech.archunit" % "archunit" % "1.4.1" % Test
     ),
-    scalacOptions ++= Seq(
-      "-release:17",
-      "-encoding:utf8",
-      "-deprecation",
-      "-feature",
-      "-unchecked",
-      "-Xsource:3",
-      "-language:existentials",
-      "-Xsource-features:case-apply-copy-access",
-      "-Xlint:_,-missing-interpolator",
-      "-Wunused",
-      "-Wvalue-discard",
-      "-Wdead-code",
-      "-Werror",
-      // Spark's own sources are Scala 2 sources: overriding them is not worth warnings on inferred types.
-      "-Wconf:cat=scala3-migration:s"
-    ),
+    // A connector with runtime filtering, and tables whose files stand in a log.
+    libraryDependencies ++=
+      (if (line.unmanaged.isEmpty)
+         Seq(("org.apache.spark" %% "spark-catalyst" % sparkVersion % Test).classifier("tests"))
+       else Nil),
+    libraryDependencies ++= line.delta.toSeq.map { case (artifact, version) =>
+      "io.delta" % artifact % version % Test
+    },
+    scalacOptions ++= SparkLines.scalacOptions(line),
     Compile / doc / sources := Nil,
     // What the jar says of itself at run time: its version and the Spark that it was compiled for.
     Compile / resourceGenerators += Def.task {
@@ -79,5 +82,5 @@ lazy val springbok = (project in file("jvm"))
       )
     },
     // Where the Python build hook picks the jar up: exactly one file, whatever the version.
-    Compile / packageBin / artifactPath := target.value / "jar" / s"${name.value}_2.13-${version.value}.jar"
+    Compile / packageBin / artifactPath := target.value / "jar" / s"${name.value}_${line.scalaBinary}-${version.value}.jar"
   )

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.report.LastReports
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
@@ -62,7 +63,7 @@ private object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
-    e.injectHintResolutionRule(_ => ResolveFilterHints)
+    SparkPlanning.injectHintRule(e, ResolveFilterHints)
     // Called in the thread that plans, which may be another one than has optimized.
     e.injectPlannerStrategy { session =>
       SparkSettings.set(session.asInstanceOf[SparkSession])

@@ -2,10 +2,11 @@ package org.apache.spark.sql.execution.springbok
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator, SimpleCostEvaluator}
+import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, BroadcastHashJoinExec, BroadcastNestedLoopJoinExec}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinState
 
@@ -20,8 +21,7 @@ import org.apache.spark.sql.springbok.record.JoinState
 class DependencyBlindCostEvaluator extends CostEvaluator {
   override def evaluateCost(plan: SparkPlan): Cost = {
     val bare = withoutDependencies(plan)
-    val shuffles = SimpleCostEvaluator(SQLConf.get.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN))
-      .evaluateCost(bare)
+    val shuffles = SparkAdaptive.costEvaluator(SQLConf.get).evaluateCost(bare)
     PlanCost(bare.collect { case j: BaseJoinExec if isRevoked(j) => j }.size, shuffles)
   }
 

@@ -1,14 +1,12 @@
 package org.apache.spark.sql.execution.springbok
 
-import java.util.{ArrayList => JArrayList}
-
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, RowFilter}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, PrintedAs, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
 
 /**
@@ -25,7 +23,8 @@ import org.apache.spark.sql.springbok.keys.SourceKey
 case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: SparkPlan, source: SparkPlan)(
     @transient val info: FilterInfo
 ) extends BinaryExecNode
-    with RowFilter {
+    with RowFilter
+    with PrintedAs {
   override def left: SparkPlan = child
   override def right: SparkPlan = source
   override protected def otherCopyArgs: Seq[AnyRef] = info :: Nil
@@ -54,31 +53,9 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
     f(this)
   }
 
-  override def generateTreeString(
-      depth: Int,
-      lastChildren: JArrayList[Boolean],
-      append: String => Unit,
-      verbose: Boolean,
-      prefix: String,
-      addSuffix: Boolean,
-      maxFields: Int,
-      printNodeId: Boolean,
-      printOutputColumns: Boolean,
-      indent: Int
-  ): Unit =
-    // As a node with one child: the build side is printed where it belongs, under its join.
-    RuntimeFilterLine(simpleString(maxFields), child).generateTreeString(
-      depth,
-      lastChildren,
-      append,
-      verbose,
-      prefix,
-      addSuffix,
-      maxFields,
-      printNodeId,
-      printOutputColumns,
-      indent
-    )
+  // As a node with one child: the build side is printed where it belongs, under its join.
+  override protected def printedAs(maxFields: Int): SparkPlan =
+    RuntimeFilterLine(simpleString(maxFields), child)
 
   override protected def withNewChildrenInternal(newLeft: SparkPlan, newRight: SparkPlan): RuntimeFilterExec =
     copy(child = newLeft, source = newRight)(info)

@@ -34,7 +34,8 @@ object CannotRaise {
     case _: GetStructField | _: CreateNamedStruct => inside(e)
     // What Spark puts around join keys, and what a filter hashes them with.
     case _: KnownFloatingPointNormalized | _: NormalizeNaNAndZero | _: KnownNotNull => inside(e)
-    case _: CollationKey | _: XxHash64 => inside(e)
+    case _: XxHash64 => inside(e)
+    case _ if SparkTypes.isCollationKey(e) => inside(e)
     // The padding that reads a CHAR column.
     case s: StaticInvoke =>
       s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding" && inside(s)
@@ -58,7 +59,7 @@ object CannotRaise {
   /** Without ANSI mode a value that does not fit becomes null or wraps, but a date outside a timestamp's range raises in any mode. */
   private def fits(c: Cast): Boolean = (c.child.dataType, c.dataType) match {
     // A variant may hold a value of any type, and raises in any mode if the value does not fit.
-    case (VariantType, _) => false
+    case (t, _) if SparkTypes.isVariant(t) => false
     case (_: NumericType, FloatType | DoubleType) => true
     case (from: NumericType, to: NumericType) => c.evalMode != EvalMode.ANSI || Cast.canUpCast(from, to)
     case (from, to) if from == to => true
@@ -73,10 +74,19 @@ object CannotRaise {
     case _: Add | _: Subtract | _: Multiply =>
       a.dataType match {
         case FloatType | DoubleType => true
-        case _: NumericType => a.evalMode == EvalMode.LEGACY
+        case _: NumericType => mode(a).contains(EvalMode.LEGACY)
         case _ => false
       }
-    case _: Divide => a.evalMode == EvalMode.LEGACY && a.dataType.isInstanceOf[NumericType]
+    case _: Divide => mode(a).contains(EvalMode.LEGACY) && a.dataType.isInstanceOf[NumericType]
     case _ => false
+  }
+
+  /** The mode is protected in the common class before Spark 4.1. */
+  private def mode(a: BinaryArithmetic): Option[EvalMode.Value] = a match {
+    case x: Add => Some(x.evalMode)
+    case x: Subtract => Some(x.evalMode)
+    case x: Multiply => Some(x.evalMode)
+    case x: Divide => Some(x.evalMode)
+    case _ => None
   }
 }

@@ -16,7 +16,7 @@ object ExpressionLabel extends (Expression => String) {
     val shown = plain.transformUp {
       case a: AttributeReference => a.withQualifier(Nil)
       case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
-      case CollationKey(inner) => inner
+      case c if SparkTypes.isCollationKey(c) => c.children.head
     }
     // Some expressions have no SQL and throw.
     Try(shown.sql).getOrElse(shown.prettyName)

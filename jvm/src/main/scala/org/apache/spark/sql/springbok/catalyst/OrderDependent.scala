@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 /** Expressions whose value may depend on the order of the rows. Spark calls some of them deterministic. */
 object OrderDependent {
   def apply(e: Expression): Boolean = e.exists {
-    case _: First | _: Last | _: Collect[?] | _: ListAgg | _: MaxMinBy | _: Mode => true
+    case _: First | _: Last | _: Collect[?] | _: MaxMinBy | _: Mode => true
+    case other if SparkTypes.isListAgg(other) => true
     case other => !other.deterministic
   }
 }

@@ -34,33 +34,23 @@ object SparkLine {
 
   private def line(v: String): String = v.split('.').take(2).mkString(".")
 
-  /**
-   * The scan with other filters. The signature of `copy` differs between Spark 4.2 and 4.3. `makeCopy` over the product's
-   * fields works in both.
-   */
+  /** The scan with other filters. */
   def withFilters(
       scan: FileSourceScanExec,
       dataFilters: Seq[Expression],
       partitionFilters: Seq[Expression]
   ): FileSourceScanExec =
-    copied(scan) {
-      case "dataFilters" => dataFilters
-      case "partitionFilters" => partitionFilters
-    }
+    tagged(scan, scan.copy(dataFilters = dataFilters, partitionFilters = partitionFilters))
 
   /** The scan of only these buckets. */
   def withBuckets(scan: FileSourceScanExec, buckets: BitSet): FileSourceScanExec =
-    copied(scan) { case "optionalBucketSet" => Some(buckets) }
+    tagged(scan, scan.copy(optionalBucketSet = Some(buckets)))
 
   /** The scan with one more predicate to hand to the connector when it starts. */
   def withRuntimeFilter(scan: BatchScanExec, predicate: Expression): BatchScanExec =
-    copied(scan) { case "runtimeFilters" => scan.runtimeFilters :+ predicate }
+    tagged(scan, scan.copy(runtimeFilters = scan.runtimeFilters :+ predicate))
 
-  private def copied[T <: SparkPlan](scan: T)(changed: PartialFunction[String, AnyRef]): T = {
-    val fields = scan.productElementNames.zip(scan.productIterator).map { case (name, value) =>
-      changed.applyOrElse(name, (_: String) => value.asInstanceOf[AnyRef])
-    }
-    val copy = scan.makeCopy(fields.toArray).asInstanceOf[T]
+  private def tagged[T <: SparkPlan](scan: T, copy: T): T = {
     copy.copyTagsFrom(scan)
     copy
   }

@@ -84,7 +84,7 @@ object Cluster {
       if (local) sc.defaultParallelism
       else if (spark.contains(EXECUTOR_CORES) || Seq("yarn", "k8s").exists(sc.master.startsWith))
         spark.get(EXECUTOR_CORES)
-      else if (live > 0 && !spark.contains(DEFAULT_PARALLELISM))
+      else if (live > 0 && !spark.contains("spark.default.parallelism"))
         math.ceil(sc.defaultParallelism.toDouble / live).toInt
       else Runtime.getRuntime.availableProcessors
     val heap = Runtime.getRuntime.maxMemory

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.types._
 
 /**
@@ -51,7 +52,8 @@ object ExpressionCost {
 
   private def number(t: DataType): Boolean = t match {
     case d: DecimalType => d.precision <= Decimal.MAX_LONG_DIGITS
-    case _: StringType | BinaryType | VariantType => false
+    case _: StringType | BinaryType => false
+    case t if SparkTypes.isVariant(t) => false
     case _: AtomicType => true
     case _ => false
   }

@@ -2,13 +2,13 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen._
+import org.apache.spark.sql.springbok.catalyst.NullOnNull
 
 /** Whether the bloom filter may hold the key; null for a null key. */
 final case class BloomContains(child: Expression, bloom: Shipped[SplitBlockBloom])
     extends UnaryExpression
-    with Predicate {
-  override def nullIntolerant: Boolean = true
-
+    with Predicate
+    with NullOnNull {
   override protected def nullSafeEval(key: Any): Any =
     bloom.value.mightContain(KeyType.hash(key, child.dataType))
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen._
+import org.apache.spark.sql.springbok.catalyst.NullOnNull
 
 /**
  * Whole-number keys as one bit each over their range: no larger than a bloom filter where they lie close together, as the
@@ -42,9 +43,8 @@ object KeyBitmap {
 /** Whether the key is one of them; null for a null key. */
 final case class BitmapContains(child: Expression, keys: Shipped[KeyBitmap])
     extends UnaryExpression
-    with Predicate {
-  override def nullIntolerant: Boolean = true
-
+    with Predicate
+    with NullOnNull {
   override protected def nullSafeEval(key: Any): Any = keys.value.contains(key.asInstanceOf[Number].longValue)
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.keys
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -52,7 +53,7 @@ private[sql] object KeyPredicates {
    * of Java's if it is one of the ten that were left out; a timestamp of before 1900 may be another one too.
    */
   def readable(v: Any, t: DataType): Boolean = (v, t) match {
-    case (s: UTF8String, _) => s.isValid
+    case (s: UTF8String, _) => SparkTypes.isValid(s)
     case (n: Number, DateType) => n.longValue >= RebaseDateTime.lastSwitchGregorianDay
     case (n: Number, TimestampType | TimestampNTZType) => n.longValue >= from1900
     case _ => true

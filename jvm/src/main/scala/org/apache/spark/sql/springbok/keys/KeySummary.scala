@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.keys
 import java.util.{BitSet => JBitSet}
 
 import org.apache.spark.TaskContext
+import org.apache.spark.sql.springbok.catalyst.SentOnce
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.util.AccumulatorV2
 
@@ -15,7 +16,7 @@ import org.apache.spark.util.AccumulatorV2
  *   type and bloom size in bytes of each key
  */
 final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long, taskBytes: Long)
-    extends AccumulatorV2[KeySummary.Partial, KeySummary] {
+    extends SentOnce[KeySummary.Partial, KeySummary] {
   private var facts: Array[KeyFacts] = fresh(Long.MaxValue)
   private val reported = new JBitSet()
 
@@ -75,9 +76,6 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   }
 
   override def value: KeySummary = this
-
-  /** It is sent when a task succeeds, and takes megabytes. */
-  override def excludeFromHeartbeat: Boolean = true
 
   /** An accumulator prints its value, and that is this one. */
   override def toString: String = s"KeySummary(${keys.size} keys, $partitions partitions)"

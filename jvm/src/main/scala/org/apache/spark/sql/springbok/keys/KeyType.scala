@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions.XXH64
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -17,7 +18,7 @@ object KeyType {
   }
 
   def supported(t: DataType): Boolean = t match {
-    case s: StringType => s.supportsBinaryEquality
+    case s: StringType => SparkTypes.equalByBytes(s)
     case _: DecimalType => true
     case other => isLong(other)
   }

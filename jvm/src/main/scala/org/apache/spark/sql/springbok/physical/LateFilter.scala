@@ -11,6 +11,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
+import org.apache.spark.sql.springbok.catalyst.NullOnNull
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
 
 /**
@@ -116,7 +118,7 @@ object LateFilter extends AdaptiveSparkPlanHelper {
     val done = stage.materialize()
     stage match {
       case s: ShuffleQueryStageExec =>
-        while (!done.isCompleted && s.shuffle.futureAction.get.isEmpty && System.nanoTime < end)
+        while (!done.isCompleted && !SparkPlanning.isSubmitted(s.shuffle) && System.nanoTime < end)
           Thread.sleep(1)
       // Adaptive execution begins with the broadcasts.
       case _ =>
@@ -125,9 +127,10 @@ object LateFilter extends AdaptiveSparkPlanHelper {
 }
 
 /** Whether the filter may hold the key, where this task tests its rows; null for a null key. */
-final case class LateContains(child: Expression, late: LateFilter) extends UnaryExpression with Predicate {
-  override def nullIntolerant: Boolean = true
-
+final case class LateContains(child: Expression, late: LateFilter)
+    extends UnaryExpression
+    with Predicate
+    with NullOnNull {
   override protected def nullSafeEval(key: Any): Any =
     !late.here() || late.bloom.mightContain(KeyType.hash(key, child.dataType))
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, TableName}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkOperators, TableName}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
 import org.apache.spark.sql.springbok.report.model.{
@@ -96,7 +96,7 @@ private[springbok] object FragmentReport {
         case h: HashPartitioningLike => spread("bucketed", h.expressions, h.numPartitions)
         case _ => PartitioningEntry("random")
       }
-    case _: LocalTableScanExec | _: OneRowRelationExec => PartitioningEntry("unpartitioned")
+    case _ if SparkOperators.isLocal(p) => PartitioningEntry("unpartitioned")
     case _ => PartitioningEntry("random")
   }
 

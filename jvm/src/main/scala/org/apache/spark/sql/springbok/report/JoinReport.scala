@@ -5,7 +5,7 @@ import scala.collection.immutable.ListMap
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
@@ -201,7 +201,8 @@ private[springbok] object JoinReport {
     // Of several wishes one can come true.
     Option.when(wishes.nonEmpty)(wishes.exists {
       case (side, BROADCAST) => broadcasts(side)
-      case (side, SHUFFLE_HASH | PREFER_SHUFFLE_HASH) => has == Strategy.ShuffledHash(side)
+      case (side, h) if h == SHUFFLE_HASH || SparkAdaptive.prefersShuffledHash(h) =>
+        has == Strategy.ShuffledHash(side)
       case (_, SHUFFLE_MERGE) => has == Strategy.SortMerge
       case (_, SHUFFLE_REPLICATE_NL) => has == Strategy.Cartesian
       case (side, NO_BROADCAST_HASH) => has != Strategy.Broadcast(side)

@@ -13,6 +13,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
+import org.apache.spark.sql.springbok.catalyst.SparkThreads
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{FilterState, PlanningState}
@@ -41,7 +42,7 @@ object LastReports extends SparkListener with Logging {
     if (!sc.isStopped && contexts.add(sc)) {
       // The queue's thread would keep what it inherits forever: this query's session and job group.
       val register: Runnable = () => sc.listenerBus.addToQueue(this, "springbok")
-      val bare = new Thread(null, register, "springbok-listener", 0, false)
+      val bare = SparkThreads.bare(register, "springbok-listener")
       bare.setContextClassLoader(getClass.getClassLoader)
       bare.start()
       try bare.join()

@@ -90,7 +90,7 @@ final private[springbok] class PlanGraph(root: SparkPlan) {
       val kind = if (e.isInstanceOf[BroadcastExchangeLike]) "broadcast" else "shuffle"
       val id = once(e)(fragment(kind, Some(e), e.child))
       // A fragment that only forwards its input has no other operator.
-      parent.getOrElse(node(e, None, nodes)).inputs += PlanInput.Fragment(id)
+      parent.getOrElse(node(e, None, nodes)).inputs += PlanInput.Fragment(id): Unit
     case _ =>
       val node = this.node(p, parent, nodes)
       parent.foreach(_.inputs += PlanInput.Operator(node))

@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.springbok.catalyst.FileTable
 import org.apache.spark.sql.springbok.catalyst.TableName
 import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
@@ -20,7 +21,7 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
   )
 
   def entries: Seq[TableEntry] = optimized.collectWithSubqueries {
-    case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => files(r, fs)
+    case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
       other(r, r.catalogTable.map(_.identifier.table), r.relation.getClass.getSimpleName)
     case r: DataSourceV2ScanRelation => other(r, Some(r.relation.table.name), r.scan.getClass.getSimpleName)

@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.FilterHint
 import org.apache.spark.sql.types.StringType
@@ -40,7 +41,8 @@ object ResolveFilterHints extends Rule[LogicalPlan] {
     if (!conf.getConf(SpringbokConf.ENABLED)) plan
     else
       plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-        case h @ UnresolvedHint(name, parameters, child) =>
+        case h @ UnresolvedHint(name, _, child) =>
+          val parameters = SparkPlanning.hintParameters(h)
           val key = name.toUpperCase(Locale.ROOT)
           renamed.get(key).foreach(fail(key, _))
           hints.get(key).fold[LogicalPlan](h) { hint =>
@@ -49,15 +51,7 @@ object ResolveFilterHints extends Rule[LogicalPlan] {
           }
       }
 
-  private def fail(old: String, now: String): Nothing = throw new AnalysisException(
-    s"The hint $old is now called $now.",
-    line = None,
-    startPosition = None,
-    cause = None,
-    errorClass = None,
-    messageParameters = Map.empty,
-    context = Array.empty
-  )
+  private def fail(old: String, now: String): Nothing = throw new RenamedHint(old, now)
 
   /** The relations that one hint names. */
   final private class Named(name: String, parameters: Seq[Expression], hint: FilterHint, conf: SQLConf) {
@@ -99,3 +93,15 @@ object ResolveFilterHints extends Rule[LogicalPlan] {
     }
   }
 }
+
+/** Spark's constructor without an error class is open to subclasses alone before Spark 4.1. */
+final private class RenamedHint(old: String, now: String)
+    extends AnalysisException(
+      message = s"The hint $old is now called $now.",
+      line = None,
+      startPosition = None,
+      cause = None,
+      errorClass = None,
+      messageParameters = Map.empty,
+      context = Array.empty
+    )

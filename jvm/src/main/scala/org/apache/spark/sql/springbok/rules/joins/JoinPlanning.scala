@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.SparkLimits
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
 import org.apache.spark.sql.springbok.physical.StageFeedback
@@ -31,7 +32,7 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStat
         conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION),
         measuredBytes = JoinConf.broadcastBytes(conf, measured = true),
         stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed,
-        sparkBytes = math.min(result, conf.maxBroadcastTableSizeInBytes)
+        sparkBytes = math.min(result, SparkLimits.broadcastBytes(conf))
       ),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
         conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION),

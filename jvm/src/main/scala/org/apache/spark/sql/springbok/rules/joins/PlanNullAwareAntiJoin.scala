@@ -4,11 +4,11 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.ExtractSingleColumnNullAwareAntiJoin
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
@@ -33,7 +33,7 @@ object PlanNullAwareAntiJoin extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case j @ ExtractSingleColumnNullAwareAntiJoin(lk, rk) if chosen(j) =>
       RuleGuard("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], PlanningState.of(j)) {
-        if ((lk ++ rk).forall(k => UnsafeRowUtils.isBinaryStable(k.dataType)))
+        if ((lk ++ rk).forall(k => SparkTypes.isBinaryStable(k.dataType)))
           Seq(
             BroadcastHashJoinExec(
               lk,

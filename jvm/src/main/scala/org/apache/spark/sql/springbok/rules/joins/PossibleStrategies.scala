@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.springbok.cost.Capabilities
 
 /** The strategies that the type and the keys of a join allow. */
@@ -15,7 +15,7 @@ private[joins] object PossibleStrategies extends JoinSelectionHelper {
   /** Those of a join by equality of these keys. */
   def capabilities(joinType: JoinType, keys: Sides[Seq[Expression]]): Capabilities = {
     // Keys that are equal without equal bytes, such as collated strings, cannot be hashed.
-    val hashable = keys.toSeq.flatten.forall(k => UnsafeRowUtils.isBinaryStable(k.dataType))
+    val hashable = keys.toSeq.flatten.forall(k => SparkTypes.isBinaryStable(k.dataType))
     Capabilities(
       equi = true,
       broadcast = Sides(canBuildBroadcastLeft(joinType), canBuildBroadcastRight(joinType)).map(hashable && _),
@@ -25,7 +25,8 @@ private[joins] object PossibleStrategies extends JoinSelectionHelper {
         joinType == LeftOuter || joinType == FullOuter,
         joinType == RightOuter || joinType == FullOuter
       ),
-      mergeable = joinType != LeftSingle && keys.left.forall(k => RowOrdering.isOrderable(k.dataType)),
+      mergeable =
+        !SparkTypes.isSingleJoin(joinType) && keys.left.forall(k => RowOrdering.isOrderable(k.dataType)),
       cartesian = joinType.isInstanceOf[InnerLike]
     )
   }

@@ -7,9 +7,10 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.FileTable
 import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /**
  * How the rows of a plan will be partitioned when it is executed: hashed by some expressions into so many partitions.
@@ -84,7 +85,7 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
         case h: HashPartitioning => Some(on(h.expressions, h.numPartitions))
         case _ => None
       }
-    case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) if conf.bucketingEnabled =>
+    case FileTable(r, fs) if conf.bucketingEnabled =>
       fs.bucketSpec.flatMap { spec =>
         val columns = spec.bucketColumnNames.flatMap(n => r.output.find(a => conf.resolver(a.name, n)))
         Option.when(columns.size == spec.bucketColumnNames.size)(on(columns, spec.numBuckets))
@@ -136,8 +137,8 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
         e +: equal.collect { case (from, to) if from.semanticEquals(e) => to }
       val broadcast = Seq(BuildLeft -> j.left, BuildRight -> j.right)
         .collectFirst { case (side, p) if broadcastStage(p) => side }
-        .orElse(getBroadcastBuildSide(j, hintOnly = true, conf))
-        .orElse(if (hint.isEmpty) getBroadcastBuildSide(j, hintOnly = false, conf) else None)
+        .orElse(SparkPlanning.broadcastSide(j, hintOnly = true, conf))
+        .orElse(if (hint.isEmpty) SparkPlanning.broadcastSide(j, hintOnly = false, conf) else None)
       val partitioning = (broadcast, joinType) match {
         case (Some(side), _) => of(if (side == BuildRight) l else r, conf)
         case (_, FullOuter) => None

@@ -2,8 +2,9 @@ package org.apache.spark.sql.springbok.rules.reorder
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.FileTable
 import org.apache.spark.sql.springbok.catalyst.TableName
 import org.apache.spark.sql.springbok.conf.{JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
@@ -87,8 +88,8 @@ private[springbok] object OrderDecision {
     )
   }
 
-  private def scans(p: LogicalPlan): Seq[LogicalRelation] = p.collect {
-    case r @ LogicalRelation(_: HadoopFsRelation, _, _, _, _) => r
+  private def scans(p: LogicalPlan): Seq[LogicalRelation] = p.collect { case FileTable(r, _) =>
+    r
   }
 
   /** What every order costs: the scans, and a stage of each. */
@@ -110,8 +111,8 @@ private[springbok] object OrderDecision {
 /** What a relation of a join is called: by the tables in it. */
 private[springbok] object RelationName {
   def apply(p: LogicalPlan): String = {
-    val tables = p.collect { case LogicalRelation(fs: HadoopFsRelation, _, t, _, _) =>
-      TableName(t.map(_.identifier), fs)
+    val tables = p.collect { case FileTable(r, fs) =>
+      TableName(r.catalogTable.map(_.identifier), fs)
     }
     if (tables.isEmpty) p.nodeName else tables.map(_.getOrElse("?")).mkString("+")
   }

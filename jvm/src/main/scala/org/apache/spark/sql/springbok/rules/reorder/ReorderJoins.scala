@@ -4,9 +4,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, OrderDependent, RuleGuard}
+import org.apache.spark.sql.springbok.catalyst.FileTable
 import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.reason.Reason
@@ -126,7 +126,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
 
   private def bucketed(p: LogicalPlan): Boolean = p.exists {
-    case LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => fs.bucketSpec.isDefined
+    case FileTable(_, fs) => fs.bucketSpec.isDefined
     case _ => false
   }
 }

@@ -2,7 +2,6 @@ package org.apache.spark.sql.springbok.rules.shuffles
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.internal.config.SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD
-import org.apache.spark.shuffle.sort.SortShuffleManager
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
@@ -10,7 +9,7 @@ import org.apache.spark.sql.execution.{ExpandExec, GenerateExec, SparkPlan, Unar
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite}
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite, SparkShuffles}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost, StageTasks}
 import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
@@ -45,13 +44,12 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
         val n = conf.numShufflePartitions
         val policy = ChoicePolicy.of(conf)
         val other = policy.sortedPartitions(n, SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD))
-        val helps = n < other && n * 2 >= other && sortsShuffles && conf.coalesceShufflePartitionsEnabled
+        val helps =
+          n < other && n * 2 >= other && SparkShuffles.sorted && conf.coalesceShufflePartitionsEnabled
         if (!helps || !plan.exists(mayChange(n)) || plan.exists(MarkRepartitions.isMarked)) plan
         else rewritten(plan, n, other, policy, record.fold(new PlanStats.Lasting)(_.lasting))
       }
     }
-
-  private def sortsShuffles: Boolean = SparkEnv.get.shuffleManager.isInstanceOf[SortShuffleManager]
 
   private def mayChange(n: Int)(p: SparkPlan): Boolean = p match {
     case e: ShuffleExchangeExec if e.shuffleOrigin == ENSURE_REQUIREMENTS =>

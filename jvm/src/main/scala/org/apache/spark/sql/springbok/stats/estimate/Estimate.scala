@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.stats.estimate
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, UnsafeRow}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.types._
 
 /**
@@ -76,7 +77,8 @@ object Estimate {
   private val nestedBytes = 1024.0
 
   private def nested(t: DataType): Boolean = t match {
-    case _: ArrayType | _: MapType | _: VariantType => true
+    case _: ArrayType | _: MapType => true
+    case v if SparkTypes.isVariant(v) => true
     case s: StructType => s.exists(f => nested(f.dataType))
     case _ => false
   }

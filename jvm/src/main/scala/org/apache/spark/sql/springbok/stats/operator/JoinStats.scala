@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern.LOGICAL_QUERY_STAGE
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.SparkTypes
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate._
 
@@ -56,7 +58,8 @@ private[operator] object JoinStats {
       case LeftAnti =>
         l.copy(value = l.value * math.max(Selectivity.default, 1 - matching), source = Source.Estimated)
       case _: ExistenceJoin => l
-      case LeftOuter | LeftSingle => matches.atLeast(l)
+      case LeftOuter => matches.atLeast(l)
+      case t if SparkTypes.isSingleJoin(t) => matches.atLeast(l)
       case RightOuter => matches.atLeast(r)
       case FullOuter => matches.atLeast(l + r)
       case _ => matches
@@ -69,7 +72,7 @@ private[operator] object JoinStats {
    */
   private def settled(j: Join): Boolean =
     j.children.exists(_.isInstanceOf[LogicalQueryStage]) && !j.children.exists(_.exists {
-      case s: LogicalQueryStage => !s.isMaterialized
+      case s: LogicalQueryStage => !SparkPlanning.isMaterialized(s)
       case _ => false
     })
 

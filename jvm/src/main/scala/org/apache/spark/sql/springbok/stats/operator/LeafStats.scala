@@ -5,8 +5,10 @@ import org.apache.spark.sql.catalyst.expressions.AttributeMap
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, Range}
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.springbok.catalyst.FileTable
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.source.RelationStats
 
@@ -14,7 +16,7 @@ import org.apache.spark.sql.springbok.stats.source.RelationStats
 private[operator] object LeafStats {
   def apply(leaf: LeafNode, relations: RelationStats, estimate: LogicalPlan => Estimate): Estimate =
     leaf match {
-      case r @ LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => relations.relation(r, fs)
+      case FileTable(r, fs) => relations.relation(r, fs)
       // Tables that are not files, such as Hive's, may have been analyzed.
       case r: LogicalRelation => relations.reported(r.output, r.stats, Source.Analyzed)
       case h: HiveTableRelation => relations.reported(h.output, h.stats, Source.Analyzed)
@@ -35,14 +37,14 @@ private[operator] object LeafStats {
       relations: RelationStats,
       estimate: LogicalPlan => Estimate
   ): Estimate = {
-    val plan = m.cacheBuilder.logicalPlan
+    def filled = SparkPlanning.cachedPlan(m).filter(_.output.size == m.output.size)
     if (m.cacheBuilder.isCachedColumnBuffersLoaded) relations.reported(m.output, m.stats, Source.Runtime)
-    else if (plan == null || plan.output.size != m.output.size)
-      relations.reported(m.output, m.stats, Source.Estimated)
-    else {
-      val e = estimate(plan)
-      val renamed = plan.output.zip(m.output).flatMap { case (from, to) => e.columns.get(from).map(to -> _) }
-      e.copy(columns = AttributeMap(renamed))
-    }
+    else
+      filled.fold(relations.reported(m.output, m.stats, Source.Estimated)) { plan =>
+        val e = estimate(plan)
+        val renamed =
+          plan.output.zip(m.output).flatMap { case (from, to) => e.columns.get(from).map(to -> _) }
+        e.copy(columns = AttributeMap(renamed))
+      }
   }
 }

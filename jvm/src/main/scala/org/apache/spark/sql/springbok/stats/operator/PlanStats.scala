@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.springbok.catalyst.FileTable
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
@@ -37,8 +39,8 @@ final class PlanStats(
   private def computeAndKeep(plan: LogicalPlan): Estimate = {
     // Asked before the estimate is computed: a stage may finish meanwhile.
     val leaf = plan match {
-      case LogicalRelation(_: HadoopFsRelation, _, _, _, _) => Some(false)
-      case s: LogicalQueryStage if feedback.isDefined && s.isMaterialized => Some(true)
+      case FileTable(_, _) => Some(false)
+      case s: LogicalQueryStage if feedback.isDefined && SparkPlanning.isMaterialized(s) => Some(true)
       case _ => None
     }
     val e = compute(plan)

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.stats.operator
 
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 
@@ -11,7 +12,7 @@ private[operator] object StageStats {
 
   /** @param planned the estimate of the plan that the stage was made from */
   def apply(s: LogicalQueryStage, planned: Estimate, feedback: RuntimeFeedback): Estimate =
-    if (s.isMaterialized) finished(s, planned) else running(s, planned, feedback)
+    if (SparkPlanning.isMaterialized(s)) finished(s, planned) else running(s, planned, feedback)
 
   private def finished(s: LogicalQueryStage, planned: Estimate): Estimate = {
     val stats = s.stats

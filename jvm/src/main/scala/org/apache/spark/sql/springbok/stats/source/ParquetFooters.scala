@@ -3,13 +3,13 @@ package org.apache.spark.sql.springbok.stats.source
 import scala.jdk.CollectionConverters._
 
 import org.apache.parquet.column.statistics.Statistics
-import org.apache.parquet.format.converter.ParquetMetadataConverter.NO_FILTER
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
-import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.parquet.schema.LogicalTypeAnnotation._
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
-import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetFooterReader}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.springbok.catalyst.SparkChunks
+import org.apache.spark.sql.springbok.catalyst.SparkFooters
 import org.apache.spark.sql.springbok.stats.estimate.ValueRange
 
 /** Row counts and column ranges from Parquet footers. */
@@ -18,7 +18,7 @@ private[springbok] object ParquetFooters {
   /** What the footers say, with what could not be read; None if the files are not Parquet. */
   def sample(relation: HadoopFsRelation): Option[TableFooters] =
     FooterSample.of(relation, _.isInstanceOf[ParquetFileFormat]) { (file, hadoop) =>
-      val metadata = ParquetFooterReader.readFooter(HadoopInputFile.fromStatus(file, hadoop), NO_FILTER)
+      val metadata = SparkFooters.read(file, hadoop)
       metadata.getBlocks.asScala.map(rowGroup).toSeq
     }
 
@@ -50,8 +50,8 @@ private[springbok] object ParquetFooters {
    */
   private def valueBytes(c: ColumnChunkMetaData): Long = {
     val words = if (c.getPath.size() > 1) c.getValueCount * 8 else 0L
-    val counted = Option(c.getSizeStatistics).filter(_.isValid).map(_.getUnencodedByteArrayDataBytes)
-    words + (if (binary(c)) math.max(c.getTotalUncompressedSize, counted.fold(0L)(_.orElse(0L))) else 0L)
+    val counted = SparkChunks.unencodedBytes(c).getOrElse(0L)
+    words + (if (binary(c)) math.max(c.getTotalUncompressedSize, counted) else 0L)
   }
 
   private def range(chunk: ColumnChunkMetaData): Option[ValueRange] = {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /** Filters that Spark itself has put on a scan. A second filter on the same key removes nothing. */
 private[springbok] object SparkFilters {
@@ -40,7 +41,7 @@ private[springbok] object SparkFilters {
     filters.exists {
       case DynamicPruningExpression(InSubqueryExec(pruned, s: SubqueryAdaptiveBroadcastExec, _, _, _, _)) =>
         pruned.semanticEquals(key) && (broadcast || !s.onlyInBroadcast) &&
-        s.indices.exists(i => s.buildKeys(i).semanticEquals(buildKey))
+        SparkPlanning.pruningKeys(s).exists(_.semanticEquals(buildKey))
       case _ => false
     }
   }

@@ -1,0 +1,51 @@
+package org.apache.spark.sql.springbok.catalyst
+
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.optimizer.{BuildSide, JoinSelectionHelper}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, UnresolvedHint}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.SubqueryAdaptiveBroadcastExec
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
+import org.apache.spark.sql.internal.SQLConf
+
+/** Planning, where versions of Spark differ. */
+object SparkPlanning extends JoinSelectionHelper {
+
+  /** Runs a rule where Spark resolves hints. */
+  def injectHintRule(e: SparkSessionExtensions, rule: Rule[LogicalPlan]): Unit =
+    e.injectResolutionRule(_ => rule)
+
+  /** The side that Spark broadcasts, by hints or by size. */
+  def broadcastSide(j: Join, hintOnly: Boolean, conf: SQLConf): Option[BuildSide] =
+    getBroadcastBuildSide(j.left, j.right, j.joinType, j.hint, hintOnly, conf)
+
+  /** Whether Spark plans the aggregate by sorting. */
+  def sortBased(a: Aggregate): Boolean = a.groupingExpressions.nonEmpty && {
+    val functions = a.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e })
+    val buffers = functions.flatMap(_.aggregateFunction.aggBufferAttributes)
+    !Aggregate.supportsHashAggregate(buffers) &&
+    !Aggregate.supportsObjectHashAggregate(functions)
+  }
+
+  /** The keys of the broadcast that dynamic partition pruning reads. */
+  def pruningKeys(b: SubqueryAdaptiveBroadcastExec): Seq[Expression] = Seq(b.buildKeys(b.index))
+
+  /** Whether the tasks of the exchange have been submitted: this version does not tell, and nobody waits for it. */
+  def isSubmitted(e: ShuffleExchangeLike): Boolean = e != null
+
+  def hintParameters(h: UnresolvedHint): Seq[Expression] = h.parameters.map {
+    case e: Expression => e
+    case other => Literal(other)
+  }
+
+  /** Whether all that the node stands for has run. */
+  def isMaterialized(s: LogicalQueryStage): Boolean =
+    s.physicalPlan.collectFirst { case q: QueryStageExec => q.isMaterialized }.getOrElse(false)
+
+  /** The plan that fills a cached table: this version does not remember it. */
+  def cachedPlan(m: InMemoryRelation): Option[LogicalPlan] = Option(m).flatMap(_ => None)
+}

@@ -1,0 +1,71 @@
+import sbt._
+
+/**
+ * One line of Spark that Springbok is built for. Adding a line takes one entry here and the files that differ.
+ *
+ * @param name
+ *   the line, as major.minor
+ * @param spark
+ *   the version that is compiled against
+ * @param scala
+ *   the Scala version of that Spark
+ * @param java
+ *   the oldest Java that it runs on
+ * @param shims
+ *   folders below jvm/src/main that hold the sources of this line and of lines like it
+ */
+final case class SparkLine(name: String, spark: String, scala: String, java: String, shims: Seq[String]) {
+
+  /** Where the jars of a Spark are that Maven does not serve. */
+  def unmanaged: Option[String] = if (name == "4.3") Some(s".cache/spark-$spark/jars") else None
+
+  /** Delta's artifact and version for the tests. */
+  def delta: Option[(String, String)] = name match {
+    case "3.5" => Some(s"delta-spark_$scalaBinary" -> "3.3.2")
+    case "4.0" | "4.1" => Some(s"delta-spark_${name}_$scalaBinary" -> "4.4.0")
+    case "4.2" => Some("delta-spark_4.1_2.13" -> "4.2.0")
+    case _ => None
+  }
+
+  def scalaBinary: String = scala.split('.').take(2).mkString(".")
+}
+
+object SparkLines {
+  val all: Seq[SparkLine] = Seq(
+    SparkLine("3.5", "3.5.9", "2.13.8", "8", Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.2")),
+    SparkLine("4.0", "4.0.4", "2.13.16", "17", Seq("spark-3.5-4.0", "spark-3.5-4.2", "spark-4.0-4.3")),
+    SparkLine("4.1", "4.1.3", "2.13.17", "17", Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3")),
+    SparkLine("4.2", "4.2.0", "2.13.18", "17", Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3")),
+    SparkLine("4.3", "4.3.0", "2.13.18", "17", Seq("spark-4.1-4.3", "spark-4.3", "spark-4.0-4.3"))
+  )
+
+  /** The line that the repository's own tests run on, unless another one is asked for. */
+  val current: String = "4.2"
+
+  /** The line that `-Dspark=` names. */
+  lazy val selected: SparkLine = {
+    val name = sys.props.getOrElse("spark", current)
+    all
+      .find(_.name == name)
+      .getOrElse(
+        sys.error(s"Springbok is built for Spark ${all.map(_.name).mkString(", ")}, not for $name.")
+      )
+  }
+
+  /** The compiler's options. Warnings are errors on the current line alone: other compilers and other Sparks warn otherwise. */
+  def scalacOptions(line: SparkLine): Seq[String] = {
+    val all = Seq("-encoding", "utf8", "-feature", "-unchecked", "-Xsource:3", "-language:existentials")
+    val strict = Seq(
+      "-deprecation",
+      "-Xsource-features:case-apply-copy-access",
+      "-Xlint:_,-missing-interpolator",
+      "-Wunused",
+      "-Wvalue-discard",
+      "-Wdead-code",
+      "-Werror",
+      // Spark's own sources are Scala 2 sources: overriding them is not worth warnings on inferred types.
+      "-Wconf:cat=scala3-migration:s"
+    )
+    all ++ Seq("-release", line.java) ++ (if (line.name == current) strict else Seq("-nowarn"))
+  }
+}
