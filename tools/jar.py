@@ -10,7 +10,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sbt
 
 FOLDER = sbt.ROOT / "python" / "springbok" / "jars"
-_SOURCES = ("jvm/src/main", "build.sbt", "project/build.properties", "project/plugins.sbt", "project/SparkLines.scala", "VERSION")
+_SOURCES = (
+    "jvm/src/main",
+    "build.sbt",
+    "project/build.properties",
+    "project/plugins.sbt",
+    "project/SparkLines.scala",
+    "VERSION",
+)
 
 
 def build() -> Path:
