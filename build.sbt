@@ -41,21 +41,10 @@ lazy val springbok = (project in file("jvm"))
         ((ThisBuild / baseDirectory).value / folder ** "*.jar").get.filterNot(_.name.startsWith("scala-"))
       )
     },
-    libraryDependencies ++= (if (line.unmanaged.isEmpty)
-                               Seq("org.apache.spark" %% "spark-sql" % sparkVersion % Provided)
-                             else Nil),
-    libraryDependencies ++= Seq(
+    libraryDependencies ++= line.dependencies ++ Seq(
       "org.scalatest" %% "scalatest" % "3.2.19" % Test,
       "com.tngtech.archunit" % "archunit" % "1.4.1" % Test
     ),
-    // A connector with runtime filtering, and tables whose files stand in a log.
-    libraryDependencies ++=
-      (if (line.unmanaged.isEmpty)
-         Seq(("org.apache.spark" %% "spark-catalyst" % sparkVersion % Test).classifier("tests"))
-       else Nil),
-    libraryDependencies ++= line.delta.toSeq.map { case (artifact, version) =>
-      "io.delta" % artifact % version % Test
-    },
     scalacOptions ++= SparkLines.scalacOptions(line),
     Compile / doc / sources := Nil,
     // What the jar says of itself at run time: its version and the Spark that it was compiled for.

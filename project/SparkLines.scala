@@ -12,31 +12,77 @@ import sbt._
  * @param java
  *   the oldest Java that it runs on
  * @param shims
- *   folders below jvm/src/main that hold the sources of this line and of lines like it
+ *   folders below jvm/src/main/shims that hold the sources of this line and of lines like it
+ * @param delta
+ *   artifact and version of the Delta that the tests use
+ * @param unmanaged
+ *   folder of the jars of a Spark that Maven does not serve
  */
-final case class SparkLine(name: String, spark: String, scala: String, java: String, shims: Seq[String]) {
-
-  /** Where the jars of a Spark are that Maven does not serve. */
-  def unmanaged: Option[String] = if (name == "4.3") Some(s".cache/spark-$spark/jars") else None
-
-  /** Delta's artifact and version for the tests. */
-  def delta: Option[(String, String)] = name match {
-    case "3.5" => Some(s"delta-spark_$scalaBinary" -> "3.3.2")
-    case "4.0" | "4.1" => Some(s"delta-spark_${name}_$scalaBinary" -> "4.4.0")
-    case "4.2" => Some("delta-spark_4.1_2.13" -> "4.2.0")
-    case _ => None
-  }
-
+final case class SparkLine(
+    name: String,
+    spark: String,
+    scala: String,
+    java: String,
+    shims: Seq[String],
+    delta: Option[(String, String)] = None,
+    unmanaged: Option[String] = None
+) {
   def scalaBinary: String = scala.split('.').take(2).mkString(".")
+
+  /** The Spark that the sources are compiled against and tested on; none for a line with unmanaged jars. */
+  def dependencies: Seq[ModuleID] =
+    if (unmanaged.isDefined) Nil
+    else
+      Seq(
+        "org.apache.spark" % s"spark-sql_$scalaBinary" % spark % "provided",
+        // A connector with runtime filtering.
+        ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests")
+      ) ++ delta.map { case (artifact, version) => "io.delta" % artifact % version % "test" }
 }
 
 object SparkLines {
   val all: Seq[SparkLine] = Seq(
-    SparkLine("3.5", "3.5.9", "2.13.8", "8", Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.2")),
-    SparkLine("4.0", "4.0.4", "2.13.16", "17", Seq("spark-3.5-4.0", "spark-3.5-4.2", "spark-4.0-4.3")),
-    SparkLine("4.1", "4.1.3", "2.13.17", "17", Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3")),
-    SparkLine("4.2", "4.2.0", "2.13.18", "17", Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3")),
-    SparkLine("4.3", "4.3.0", "2.13.18", "17", Seq("spark-4.1-4.3", "spark-4.3", "spark-4.0-4.3"))
+    SparkLine(
+      "3.5",
+      "3.5.9",
+      "2.13.8",
+      "8",
+      Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.2"),
+      delta = Some("delta-spark_2.13" -> "3.3.2")
+    ),
+    SparkLine(
+      "4.0",
+      "4.0.4",
+      "2.13.16",
+      "17",
+      Seq("spark-3.5-4.0", "spark-3.5-4.2", "spark-4.0-4.3"),
+      delta = Some("delta-spark_4.0_2.13" -> "4.4.0")
+    ),
+    SparkLine(
+      "4.1",
+      "4.1.3",
+      "2.13.17",
+      "17",
+      Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
+      delta = Some("delta-spark_4.1_2.13" -> "4.4.0")
+    ),
+    SparkLine(
+      "4.2",
+      "4.2.0",
+      "2.13.18",
+      "17",
+      Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
+      // The release for the line before reads, writes and merges by path on this one.
+      delta = Some("delta-spark_4.1_2.13" -> "4.2.0")
+    ),
+    SparkLine(
+      "4.3",
+      "4.3.0",
+      "2.13.18",
+      "17",
+      Seq("spark-4.1-4.3", "spark-4.3", "spark-4.0-4.3"),
+      unmanaged = Some(".cache/spark-4.3.0/jars")
+    )
   )
 
   /** The line that the repository's own tests run on, unless another one is asked for. */

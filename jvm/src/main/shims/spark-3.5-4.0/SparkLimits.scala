@@ -7,8 +7,5 @@ import org.apache.spark.sql.internal.SQLConf
 object SparkLimits {
 
   /** Bytes above which Spark refuses to broadcast: no setting of these versions. */
-  def broadcastBytes(conf: SQLConf): Long = {
-    require(conf != null)
-    BroadcastExchangeExec.MAX_BROADCAST_TABLE_BYTES
-  }
+  def broadcastBytes(conf: SQLConf): Long = BroadcastExchangeExec.MAX_BROADCAST_TABLE_BYTES
 }

@@ -6,5 +6,5 @@ import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData
 object SparkChunks {
 
   /** Bytes of a chunk's values without a dictionary, if the writer has counted them. */
-  def unencodedBytes(c: ColumnChunkMetaData): Option[Long] = Option(c).flatMap(_ => None)
+  def unencodedBytes(c: ColumnChunkMetaData): Option[Long] = None
 }

@@ -35,7 +35,7 @@ object SparkPlanning extends JoinSelectionHelper {
   def pruningKeys(b: SubqueryAdaptiveBroadcastExec): Seq[Expression] = Seq(b.buildKeys(b.index))
 
   /** Whether the tasks of the exchange have been submitted: this version does not tell, and nobody waits for it. */
-  def isSubmitted(e: ShuffleExchangeLike): Boolean = e != null
+  def isSubmitted(e: ShuffleExchangeLike): Boolean = true
 
   def hintParameters(h: UnresolvedHint): Seq[Expression] = h.parameters.map {
     case e: Expression => e
@@ -47,5 +47,5 @@ object SparkPlanning extends JoinSelectionHelper {
     s.physicalPlan.collectFirst { case q: QueryStageExec => q.isMaterialized }.getOrElse(false)
 
   /** The plan that fills a cached table: this version does not remember it. */
-  def cachedPlan(m: InMemoryRelation): Option[LogicalPlan] = Option(m).flatMap(_ => None)
+  def cachedPlan(m: InMemoryRelation): Option[LogicalPlan] = None
 }

@@ -72,7 +72,7 @@ object JoinCost {
   /**
    * Part of a broadcast's cost that the driver bears alone, relative to one core's share of a shuffle of the same bytes:
    * collecting a row and building the table measured 0.4 to 0.55 µs; writing it in a shuffle and reading it 0.45 to 0.65 µs
-   * of one core (`benchmarks/join_choice`, 1e5 to 3e7 rows of two columns).
+   * of one core (`benchmarks/studies/join_choice.py`, 1e5 to 3e7 rows of two columns).
    */
   val driverShare = 0.75
 

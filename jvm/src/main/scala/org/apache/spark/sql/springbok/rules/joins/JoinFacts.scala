@@ -24,10 +24,11 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
 
   private def equiJoin(j: Join, keys: Sides[Seq[Expression]], planning: JoinPlanning): JoinInput = {
     val (stats, conf) = (planning.stats, planning.conf)
-    val partitioning = PredictedPartitioning.of(Sides(j.left, j.right), keys, conf)
+    val plans = Sides(j.left, j.right)
+    val partitioning = PredictedPartitioning.of(plans, keys, conf)
     val filtered = ForgoneFilter.of(j, keys, stats, conf, planning.cluster.cores)
     val sides = Sides.each { s =>
-      side(Sides(j.left, j.right)(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
+      side(plans(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
     }
     JoinInput(
       sides,
