@@ -31,10 +31,11 @@ lazy val springbok = (project in file("jvm"))
   .settings(
     name := s"springbok-spark-${line.name}",
     // The lines do not compile each other's classes anew.
-    target := baseDirectory.value / "target" / (if (line.name == SparkLines.current) "" else line.name),
+    target := baseDirectory.value / "target" / (if (line.name == SparkLines.current) "" else line.folder),
     Compile / unmanagedSourceDirectories ++= line.shims.map(s =>
       baseDirectory.value / "src" / "main" / "shims" / s
     ),
+    Compile / sources := Imports.into(line, (Compile / sources).value, (Compile / sourceManaged).value),
     // A Spark that Maven does not serve: the jars in PySpark's package.
     Compile / unmanagedJars ++= line.unmanaged.toSeq.flatMap { folder =>
       Attributed.blankSeq(

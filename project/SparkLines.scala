@@ -29,6 +29,15 @@ final case class SparkLine(
 ) {
   def scalaBinary: String = scala.split('.').take(2).mkString(".")
 
+  /** Where the line's classes and jar go, below jvm/target. */
+  def folder: String = s"spark-${name}_$scalaBinary"
+
+  /** Imported into each source: what the library of Scala 2.12 lacks. Spark for Scala 2.12 ships the first. */
+  def extraImports: Seq[String] =
+    if (scalaBinary == "2.12")
+      Seq("scala.collection.compat._", "org.apache.spark.sql.springbok.catalyst.Collections._")
+    else Nil
+
   /** The Spark that the sources are compiled against and tested on; none for a line with unmanaged jars. */
   def dependencies: Seq[ModuleID] =
     if (unmanaged.isDefined) Nil
@@ -42,6 +51,14 @@ final case class SparkLine(
 
 object SparkLines {
   val all: Seq[SparkLine] = Seq(
+    SparkLine(
+      "3.5",
+      "3.5.9",
+      "2.12.18",
+      "8",
+      Seq("scala-2.12", "spark-3.5", "spark-3.5-4.0", "spark-3.5-4.2"),
+      delta = Some("delta-spark_2.12" -> "3.3.2")
+    ),
     SparkLine(
       "3.5",
       "3.5.9",
@@ -88,14 +105,16 @@ object SparkLines {
   /** The line that the repository's own tests run on, unless another one is asked for. */
   val current: String = "4.2"
 
-  /** The line that `-Dspark=` names. */
+  /** The line that `-Dspark=` and, where there are several, `-Dscala=` name. */
   lazy val selected: SparkLine = {
     val name = sys.props.getOrElse("spark", current)
+    val scala = sys.props.get("scala")
     all
-      .find(_.name == name)
-      .getOrElse(
-        sys.error(s"Springbok is built for Spark ${all.map(_.name).mkString(", ")}, not for $name.")
-      )
+      .find(l => l.name == name && scala.forall(_ == l.scalaBinary))
+      .getOrElse(sys.error {
+        val known = all.map(l => s"${l.name} (Scala ${l.scalaBinary})").mkString(", ")
+        s"Springbok is built for Spark $known, not for $name${scala.fold("")(s => s" (Scala $s)")}."
+      })
   }
 
   /** The compiler's options. Warnings are errors on the current line alone: other compilers and other Sparks warn otherwise. */

@@ -17,5 +17,5 @@ final private[springbok] class RandomChoicePolicy(seed: Int) extends ChoicePolic
   override def sortsShuffles(group: Int)(pays: => Boolean): Boolean = choice(group, 2) == 0
   override def sortedPartitions(current: Int, bypassThreshold: Int): Int = current + 1
 
-  private def choice(of: Int, n: Int): Int = math.floorMod(seed + of, n)
+  private def choice(of: Int, n: Int): Int = Math.floorMod(seed + of, n)
 }

@@ -63,9 +63,9 @@ object ReasonTemplate {
 
   private def format(v: Any, kind: String): String = (v, kind) match {
     case (d: Double, "size") => Reason.bytes(d)
-    case (d: Double, "percent") => String.format(Locale.ROOT, "%.0f%%", d * 100)
+    case (d: Double, "percent") => "%.0f%%".formatLocal(Locale.ROOT, d * 100)
     case (d: Double, _) if d.isNaN => "unknown"
-    case (d: Double, _) => String.format(Locale.ROOT, "%.0f", d)
+    case (d: Double, _) => "%.0f".formatLocal(Locale.ROOT, d)
     case (s: Seq[?], _) => s.mkString(" and ")
     case (other, _) => other.toString
   }
