@@ -13,15 +13,17 @@ BIN := .venv/bin
 BENCHMARKS := $(BIN)/python -m benchmarks
 AUDIT := .cache/audit.txt
 QA := PYTHONPATH=tests:tools:. $(BIN)/python -m qa
+# The Spark lines that `make jars` builds for.
+LINES ?= all
 # The tag of the Scala tests that `make test` leaves out.
 SLOW := org.apache.spark.sql.springbok.Slow
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
 BENCH := .venv/.bench
-JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt project/SparkLines.scala VERSION
+JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel compile-lines clean
+.PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel jars clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -101,13 +103,13 @@ bench-joins: $(BENCH) $(JAR)  ## the chosen join strategy against every hinted o
 tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs/
 	$(BIN)/python tools/tour.py
 
-wheel: $(VENV)  ## a wheel with its jar, in dist/
+wheel: $(VENV)  ## a wheel with the jars of all Spark lines, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .
 
-compile-lines:  ## compile the sources against every Spark line that Maven serves and that has all shims
-	for line in 3.5 4.0 4.1 4.2; do $(PYTHON) tools/sbt.py -Dspark=$$line compile || exit 1; done
+build: $(JAR)  ## the jar for the Spark that the tests run on, in python/springbok/jars
 
-build: $(JAR)  ## the jar, in python/springbok/jars
+jars:  ## the jars for all Spark lines, or make jars LINES="3.5_2.12 4.1", in python/springbok/jars
+	$(PYTHON) tools/jar.py $(LINES)
 
 $(JAR): $(JAR_SOURCES) | $(VENV)
 	$(PYTHON) tools/jar.py

@@ -1,7 +1,8 @@
-"""Wheel build hook: sbt makes the jar, and exactly one jar goes into the package."""
+"""Wheel build hook: sbt makes the jars. A wheel holds those of all lines, an editable install one."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,14 +15,18 @@ import jar
 
 
 class JarHook(BuildHookInterface):  # type: ignore[misc]
-    """Puts the jar beside the Python sources before the wheel is assembled."""
+    """Puts the jars beside the Python sources before the wheel is assembled.
+
+    SPRINGBOK_LINES names other lines, such as `SPRINGBOK_LINES=3.5_2.12,4.1 pip install .`
+    """
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling for wheels, editable ones too."""
         if self.target_name == "wheel":
-            jar.build()
+            default = "current" if version == "editable" else "all"
+            jar.build(os.environ.get("SPRINGBOK_LINES", default).split(","))
 
     def clean(self, versions: list[str]) -> None:
         """Called by `hatch clean`."""

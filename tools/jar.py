@@ -1,49 +1,63 @@
-"""Builds the jar into the Python package, unless the jar there is newer than all of its sources."""
+"""Builds jars into the Python package, each unless the one there is newer than all of its sources.
+
+Its arguments name lines: 4.1, 3.5_2.12, all. Without any it builds the line that the repository's tests run on.
+"""
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import lines
+import pyspark_jars
 import sbt
 
 FOLDER = sbt.ROOT / "python" / "springbok" / "jars"
-_SOURCES = (
-    "jvm/src/main",
-    "build.sbt",
-    "project/build.properties",
-    "project/plugins.sbt",
-    "project/SparkLines.scala",
-    "VERSION",
-)
+_SOURCES = ("jvm/src/main", "build.sbt", "project/build.properties", "VERSION")
+_PATTERNS = ("project/*.sbt", "project/*.scala")
 
 
-def build() -> Path:
-    """The path of the package's jar, which is built if it is out of date.
+def build(names: Sequence[str] = ("current",)) -> list[Path]:
+    """The paths of these lines' jars in the package; those that are out of date are built.
 
     Raises:
-        sbt.BuildError: the machine lacks a JDK or Maven, or sbt failed.
+        sbt.BuildError: there is no such line, the machine lacks a JDK or Maven, or sbt failed.
     """
-    present = sorted(FOLDER.glob("*.jar"))
-    if len(present) == 1 and present[0].stat().st_mtime >= _newest():
-        return present[0]
-    if sbt.run(["package"]) != 0:
-        raise sbt.BuildError("sbt could not build the jar; its output above says why.")
-    built = sorted((sbt.ROOT / "jvm" / "target" / "jar").glob("*.jar"), key=lambda p: p.stat().st_mtime)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
-    return Path(shutil.copy(built[-1], FOLDER / built[-1].name))
+    try:
+        wanted = lines.chosen(list(names))
+    except KeyError as e:
+        known = ", ".join(li.label for li in lines.every())
+        raise sbt.BuildError(f"There is no Spark line {e}: choose among {known}, current and all.") from e
+    version = (sbt.ROOT / "VERSION").read_text().strip()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    own = {li.jar(version) for li in lines.every()}
+    for other in FOLDER.glob("*.jar"):  # another version's, or of a line that is gone
+        if other.name not in own:
+            other.unlink()
+    newest = _newest()
+    return [_built(line, FOLDER / line.jar(version), newest) for line in wanted]
+
+
+def _built(line: lines.Line, jar: Path, newest: float) -> Path:
+    if jar.exists() and jar.stat().st_mtime >= newest:
+        return jar
+    if line.unmanaged:
+        pyspark_jars.fetch(line.spark, sbt.ROOT / line.unmanaged)
+    if sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", "package"]) != 0:
+        raise sbt.BuildError(f"sbt could not build the jar for Spark {line.name}; its output above says why.")
+    return Path(shutil.copy(line.target / jar.name, jar))
 
 
 def _newest() -> float:
-    paths = [sbt.ROOT / s for s in _SOURCES]
+    paths = [sbt.ROOT / s for s in _SOURCES] + [p for pattern in _PATTERNS for p in sbt.ROOT.glob(pattern)]
     return max(f.stat().st_mtime for p in paths for f in ([p] if p.is_file() else p.rglob("*")) if f.is_file())
 
 
 if __name__ == "__main__":
     try:
-        print(build())
+        print(*build(sys.argv[1:] or ["current"]), sep="\n")
     except sbt.BuildError as e:
         sys.exit(f"springbok build: {e}")

@@ -1,33 +1,43 @@
 #!/usr/bin/env bash
-# Installs the wheel of a folder in a clean environment outside of the repository, and runs a query with it.
+# Installs a wheel in a clean environment outside of the repository and runs queries with it: in a session of its own and by spark-submit.
+#   tools/try_wheel.sh [FOLDER] [PYSPARK ...]
+# FOLDER holds the wheel (default: dist). For each version of PySpark, such as 3.5.9, there is an environment; without any, pip chooses.
 set -euo pipefail
-wheel=$(cd "$1" && ls -t "$PWD"/springbok-*.whl | head -n 1)
+unset SPARK_HOME
+tools=$(cd "$(dirname "$0")" && pwd)
+folder=$tools/../dist
+if [ -d "${1:-}" ]; then folder=$1; shift; fi
+wheel=$(cd "$folder" && ls -t "$PWD"/springbok-*.whl | head -n 1)
 python=${PYTHON:-python3}
 tries=$(mktemp -d)
 trap 'rm -rf "$tries"' EXIT
 cd "$tries"
-test "$("$python" -m zipfile -l "$wheel" | grep -c "\.jar ")" = 1 || { echo "the wheel must hold exactly one jar"; exit 1; }
-other=$("$python" -m zipfile -l "$wheel" | awk 'NR > 1 {print $1}' | grep -v -E '^springbok/|^springbok-[0-9.]+\.dist-info/' || true)
-test -z "$other" || { echo "the wheel must hold nothing but springbok: $other"; exit 1; }
-"$python" -m venv env
-env/bin/pip install -q --disable-pip-version-check "$wheel"
-cat >job.py <<'PY'
-import springbok
-from pyspark.sql import SparkSession
 
-spark = springbok.configure(SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")).getOrCreate()
-spark.range(100000).selectExpr("id % 1000 AS k", "id AS v").write.parquet("facts")
-spark.range(1000).selectExpr("id AS k", "id % 100 AS g").write.parquet("dims")
-spark.read.parquet("facts").createOrReplaceTempView("facts")
-spark.read.parquet("dims").createOrReplaceTempView("dims")
-df = spark.sql("SELECT sum(v) AS s, count(*) AS n FROM facts JOIN dims ON facts.k = dims.k WHERE g = 7")
-on = df.collect()
-report = springbok.report(df)
-with springbok.disabled(spark):
-    off = spark.sql("SELECT sum(v) AS s, count(*) AS n FROM facts JOIN dims ON facts.k = dims.k WHERE g = 7").collect()
-assert on == off and on[0].n == 1000, (on, off)
-assert report.joins and report.state == "executed", report
-print(f"wheel {springbok.__version__}: the answer is right, {len(report.joins)} join reported")
-spark.stop()
-PY
-env/bin/python job.py 2>/dev/null
+contents() {
+  "$python" -m zipfile -l "$wheel" | awk 'NR > 1 {print $1}'
+}
+
+jars() {
+  contents | sed -n 's|^springbok/jars/springbok-spark-\(.*\)-[^-]*\.jar$|\1|p' | sort
+}
+
+try() {
+  echo "== PySpark ${1:-as pip chooses it}"
+  rm -rf env tables
+  "$python" -m venv env
+  env/bin/pip install -q --disable-pip-version-check "$wheel" "pyspark${1:+==$1}"
+  env/bin/springbok doctor
+  env/bin/python "$tools/try_job.py" session tables 2>session.log || { tail -n 50 session.log; return 1; }
+  local home
+  home=$(env/bin/python -c 'from pyspark.find_spark_home import _find_spark_home as h; print(h())')
+  PYSPARK_PYTHON=$PWD/env/bin/python "$home/bin/spark-submit" --master 'local[2]' --jars "$(env/bin/python -m springbok jar)" \
+    --conf spark.sql.extensions=org.apache.spark.sql.springbok.SpringbokExtensions --conf spark.ui.enabled=false \
+    --conf spark.springbok.runtimeFilter.minBenefitMs=0 "$tools/try_job.py" submit tables 2>submit.log || { tail -n 50 submit.log; return 1; }
+}
+
+diff <(jars) <("$python" "$tools/lines.py" | cut -d ' ' -f 1 | sort) || { echo "the wheel must hold one jar for each Spark line"; exit 1; }
+other=$(contents | grep -v -E '^springbok/|^springbok-[0-9.]+\.dist-info/' || true)
+test -z "$other" || { echo "the wheel must hold nothing but springbok: $other"; exit 1; }
+for version in "${@:-}"; do
+  try "$version"
+done

@@ -12,8 +12,9 @@ from springbok._jvm import is_active
 from springbok.comparison import Comparison, compare
 from springbok.errors import SpringbokError
 from springbok.explanations import why_not
+from springbok.jar import jar_path
 from springbok.reports import Report, last_reports, report
-from springbok.session import configure, disabled, jar_path
+from springbok.session import configure, disabled
 from springbok.version import __version__
 
 __all__ = [

@@ -11,7 +11,10 @@ from springbok.errors import SpringbokError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_INACTIVE = "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate()."
+_INACTIVE = (
+    "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate(), and "
+    "ask 'python -m springbok doctor' if it was made so."
+)
 
 
 def jvm(spark: SparkSession) -> Any:

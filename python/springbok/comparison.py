@@ -83,9 +83,8 @@ def _comparison(off: Report, on: Report, *outcome: Any) -> Comparison:
 
 
 def _frame(query: Any, df: DataFrame, enabled: bool) -> DataFrame:
-    from pyspark.sql.classic.dataframe import DataFrame as Classic
-
-    return Classic(gateway(df.sparkSession).dataset(query, enabled), df.sparkSession)
+    # The class of a classic DataFrame: it moved in Spark 4.0.
+    return type(df)(gateway(df.sparkSession).dataset(query, enabled), df.sparkSession)
 
 
 def _pairs(off: Iterable[Join], on: Iterable[Join]) -> Iterable[JoinChange]:

@@ -6,11 +6,12 @@ import contextlib
 import itertools
 import os
 import shlex
+import warnings
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from springbok import jar
 from springbok._jvm import is_active
 from springbok.errors import SpringbokError
 from springbok.settings import checked
@@ -25,24 +26,12 @@ _ENABLED = "spark.springbok.enabled"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
-def jar_path() -> str:
-    """Path of the jar that this package carries.
-
-    Raises:
-        SpringbokError: the package was built without its jar.
-    """
-    folder = files("springbok") / "jars"
-    jars = [str(p) for p in folder.iterdir() if p.name.endswith(".jar")] if folder.is_dir() else []
-    if len(jars) != 1:
-        raise SpringbokError("This installation of springbok carries no jar: install the wheel, or run 'make build'.")
-    return jars[0]
-
-
 def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Builder:
     """Add Springbok to a session builder and return the builder.
 
-    What `spark.jars`, `spark.sql.extensions` and `spark.sql.extendedExplainProviders` already hold, in the builder, in
-    `spark-defaults.conf`, in `PYSPARK_SUBMIT_ARGS` or from `spark-submit`, is kept. Calling it twice changes nothing.
+    What `spark.jars`, `spark.sql.extensions` and `spark.sql.extendedExplainProviders` (from Spark 4.0) already hold, in
+    the builder, in `spark-defaults.conf`, in `PYSPARK_SUBMIT_ARGS` or from `spark-submit`, is kept. Calling it twice
+    changes nothing. On a Spark that Springbok has no jar for, the builder stays as it is, and a warning says so.
 
     Args:
         builder: a `SparkSession.builder`.
@@ -50,17 +39,23 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
             `spark.springbok.runtimeFilter.mode`.
 
     Raises:
-        SpringbokError: an unknown setting or a wrong value; a Spark that runs already and cannot take the extension.
+        SpringbokError: an unknown setting or a wrong value; a Spark that runs already and cannot take the extension;
+            PySpark is not installed.
     """
     values = checked(settings)
-    _check_running()
+    jvm = _launched()
+    spark = jar.launched(jvm) if jvm is not None else jar.installed()
+    path = jar.find(spark)
+    if path is None:
+        warnings.warn(f"{jar.missing(spark)}; Spark plans alone.", stacklevel=2)
+        return builder
+    _check_running(jvm, path)
     options: dict[str, Any] = builder._options
     outer = _outer_conf()
-    for key, item in (
-        ("spark.jars", jar_path()),
-        ("spark.sql.extensions", EXTENSION),
-        ("spark.sql.extendedExplainProviders", EXPLAIN_PROVIDER),
-    ):
+    additions = {"spark.jars": str(path), "spark.sql.extensions": EXTENSION}
+    if spark.explains:
+        additions["spark.sql.extendedExplainProviders"] = EXPLAIN_PROVIDER
+    for key, item in additions.items():
         present = [v for v in str(options.get(key) or outer.get(key) or "").split(",") if v]
         if item not in present:
             present.append(item)
@@ -78,7 +73,11 @@ def local_session(master: str, memory: str, app: str, settings: Mapping[str, str
         memory: heap of the driver, such as "2g".
         app: the application's name.
         settings: further settings of Spark, by key.
+
+    Raises:
+        SpringbokError: Springbok has no jar for this Spark.
     """
+    jar.jar_path()
     from pyspark.sql import SparkSession
 
     conf = {
@@ -114,20 +113,17 @@ def disabled(spark: SparkSession) -> contextlib.AbstractContextManager[None]:
     return temporarily(spark, {_ENABLED: "false"})
 
 
-def _check_running() -> None:
+def _check_running(jvm: Any, path: Path) -> None:
     """Say so when a running Spark can no longer take the extension."""
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as e:
-        raise SpringbokError("PySpark is not installed: pip install 'pyspark==4.2.*'.") from e
+    from pyspark.sql import SparkSession
+
     session = SparkSession.getActiveSession()
     if session is not None and hasattr(session, "_jsparkSession") and not is_active(session):
         raise SpringbokError(
             "A Spark session without Springbok is running, and extensions cannot be added to it: stop it by "
             "spark.stop(), and make a new one by springbok.configure(SparkSession.builder).getOrCreate()."
         )
-    jvm = _launched()
-    if session is None and jvm is not None and not _loads(jvm):
+    if session is None and jvm is not None and not _loads(jvm, path):
         raise SpringbokError(
             "A Spark JVM without Springbok's jar is running and does not take it: with spark-submit add "
             '--jars "$(python -m springbok jar)", in a notebook restart the kernel and call springbok.configure before '
@@ -137,14 +133,16 @@ def _check_running() -> None:
 
 def _launched() -> Any:
     """The JVM of this process: spark-submit's, or one that a stopped session has left; None if there is none yet."""
-    from pyspark import SparkContext
-
+    try:
+        from pyspark import SparkContext
+    except ImportError as e:
+        raise SpringbokError(f"PySpark is not installed: {jar.PYSPARK}.") from e
     if SparkContext._jvm is None and _SUBMITTED in os.environ:
         SparkContext._ensure_initialized()
     return SparkContext._jvm
 
 
-def _loads(jvm: Any) -> bool:
+def _loads(jvm: Any, path: Path) -> bool:
     """Whether the JVM has Springbok's classes; its class loader is given the jar if it has not."""
     from py4j.protocol import Py4JError
 
@@ -156,7 +154,7 @@ def _loads(jvm: Any) -> bool:
         except Py4JError:
             if missing:
                 with contextlib.suppress(Py4JError):  # not every loader takes jars
-                    loader.addURL(jvm.java.io.File(jar_path()).toURI().toURL())
+                    loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
     return False
 
 

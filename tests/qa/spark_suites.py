@@ -19,6 +19,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import sbt
+import springbok
 
 ROOT = Path(__file__).resolve().parents[2]
 POM = ROOT / "tests" / "qa" / "spark-suites" / "pom.xml"
@@ -136,23 +137,20 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", default=SUITES)
     parser.add_argument("--heap", default="2g")
     args = parser.parse_args()
-    jars = list((ROOT / "python" / "springbok" / "jars").glob("*.jar"))
-    if len(jars) != 1:
-        print("Build the jar first: make build.")
-        return 2
+    jar = Path(springbok.jar_path())
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     explained: dict[str, dict[str, str]] = json.loads(EXPLAINED.read_text())
     different = 0
     for suite in args.suites:
         start = time.monotonic()
-        on = run(suite, "on", jars[0], args.heap, [])
+        on = run(suite, "on", jar, args.heap, [])
         failed = sorted(t for t, r in on.items() if r not in ("passed", "ignored"))
-        off = run(suite, "off", jars[0], args.heap, failed) if failed else {}
+        off = run(suite, "off", jar, args.heap, failed) if failed else {}
         both = [t for t in failed if off.get(t) != "passed"]
         only_on = [t for t in failed if t not in both]
         why = explained.get(suite, {})
         unknown = [t for t in only_on if t not in why]
-        without = run(suite, "filters", jars[0], args.heap, unknown) if unknown else {}
+        without = run(suite, "filters", jar, args.heap, unknown) if unknown else {}
         strategy = {t: on[t] for t in unknown if without.get(t) == "passed" and is_assertion(suite, on[t])}
         results[suite] = {
             "tests": sum(r != "ignored" for r in on.values()),

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import os
+import tarfile
 from pathlib import Path
 
+import jar
+import lines
+import pyspark_jars
 import pytest
 import sbt
 
@@ -34,3 +39,82 @@ def test_the_version_is_in_one_place() -> None:
     assert springbok.__version__ == version
     assert Path(springbok.jar_path()).name.endswith(f"-{version}.jar")
     assert Path(springbok.jar_path()).stat().st_size > 100_000
+
+
+def test_the_lines_are_read_from_the_list_of_sbt() -> None:
+    text = lines.LIST.read_text()
+    found = lines.every()
+    assert len(found) == text.count("SparkLine(\n") - 1  # the class itself
+    assert len({li.label for li in found}) == len(found)
+    assert [li.name for li in found if li.current] == ["4.2"]
+    assert [li.unmanaged for li in found if li.unmanaged] == [".cache/spark-4.3.0/jars"]
+    assert [li.label for li in lines.chosen(["3.5", "3.5_2.12", "current"])] == ["3.5_2.12", "3.5_2.13", "4.2_2.13"]
+    assert lines.chosen(["all"]) == found
+
+
+def test_what_is_in_the_package_admits_the_lines() -> None:
+    text = (sbt.ROOT / "pyproject.toml").read_text()
+    numbers = [tuple(int(n) for n in li.name.split(".")) for li in lines.every()]
+    (first, second), (major, minor) = min(numbers), max(numbers)
+    assert f'dependencies = ["pyspark>={first}.{second},<{major}.{minor + 1}"]' in text
+
+
+class Sbt:
+    """An sbt that makes empty jars and keeps what it was called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def run(self, args: list[str]) -> int:
+        self.calls.append(args)
+        name, scala = (a.partition("=")[2] for a in args[:2])
+        line = next(li for li in lines.every() if (li.name, li.scala) == (name, scala))
+        line.target.mkdir(parents=True, exist_ok=True)
+        (line.target / line.jar("0.0.7")).touch()
+        return 0
+
+
+@pytest.fixture
+def fake_sbt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Sbt:
+    """A repository of its own, with one source."""
+    (tmp_path / "jvm" / "src" / "main").mkdir(parents=True)
+    for file in ("jvm/src/main/A.scala", "build.sbt", "VERSION", "project/build.properties"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("0.0.7\n")
+        os.utime(tmp_path / file, (1, 1))
+    made = Sbt()
+    monkeypatch.setattr(sbt, "ROOT", tmp_path)
+    monkeypatch.setattr(lines, "ROOT", tmp_path)
+    monkeypatch.setattr(jar, "FOLDER", tmp_path / "jars")
+    monkeypatch.setattr(sbt, "run", made.run)
+    monkeypatch.setattr(pyspark_jars, "fetch", lambda version, folder: made.calls.append([version, folder.name]))
+    return made
+
+
+def test_a_jar_is_built_where_it_is_older_than_its_sources(fake_sbt: Sbt, tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "springbok-spark-4.2_2.13-0.0.6.jar").touch()
+    made = jar.build()
+    assert [p.name for p in made] == ["springbok-spark-4.2_2.13-0.0.7.jar"] and jar.build() == made
+    assert fake_sbt.calls == [["-Dspark=4.2", "-Dscala=2.13", "package"]]
+    assert list((tmp_path / "jars").iterdir()) == made
+    os.utime(tmp_path / "jvm/src/main/A.scala", (2**32, 2**32))
+    jar.build()
+    assert len(fake_sbt.calls) == 2
+
+
+def test_every_line_is_built_for_a_wheel(fake_sbt: Sbt) -> None:
+    made = jar.build(["all"])
+    assert [p.name for p in made] == [li.jar("0.0.7") for li in lines.every()] and all(p.exists() for p in made)
+    assert fake_sbt.calls[-2:] == [["4.3.0", "jars"], ["-Dspark=4.3", "-Dscala=2.13", "package"]]
+    with pytest.raises(sbt.BuildError, match=r"no Spark line '2.4': choose among 3.5_2.12, "):
+        jar.build(["2.4"])
+
+
+def test_the_jars_of_a_source_distribution_are_unpacked(tmp_path: Path) -> None:
+    archive = tmp_path / "pyspark-9.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for name in ("deps/jars/a.jar", "deps/jars/b/c.jar", "deps/jars/readme", "deps/bin/d.jar"):
+            tar.addfile(tarfile.TarInfo(f"pyspark-9/{name}"))
+    pyspark_jars._unpack(archive, tmp_path / "jars")
+    assert [p.name for p in (tmp_path / "jars").iterdir()] == ["a.jar"]

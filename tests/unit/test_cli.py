@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import springbok
+from fakes import FakeHome
+from springbok import jar
 from springbok.cli import doctor, explain, main
 
 
@@ -37,13 +38,44 @@ def test_tables_of_a_folder(tmp_path: Path) -> None:
     assert sorted(explain._tables(tmp_path)) == ["a", "b", "c.d", "e"]
 
 
-def test_the_doctor_fails_without_java_or_jar(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_fails_without_java_or_jar(monkeypatch: pytest.MonkeyPatch, fake_home: FakeHome) -> None:
     monkeypatch.setenv("JAVA_HOME", "/no/such/folder")
-
-    def no_jar() -> str:
-        raise springbok.SpringbokError("carries no jar")
-
-    monkeypatch.setattr(doctor, "jar_path", no_jar)
+    fake_home("2.13", "4.9.0")
     said: list[str] = []
     assert doctor.run(said.append) == 1
     assert sum(line.startswith("failed") for line in said) == 2 and "cannot work here" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("spark", "java", "state"),
+    [
+        ("3.5.9", "1.8.0_412", "ok"),
+        ("3.5.9", "11.0.2", "ok"),
+        ("3.5.9", "21.0.1", "warning"),
+        ("3.5.6-amzn-1", "17.0.1", "ok"),
+        ("4.0.1", "11.0.2", "failed"),
+        ("4.3.0", "21.0.1", "ok"),
+        ("4.3.0", "25", "warning"),
+    ],
+)
+def test_the_doctor_knows_the_java_of_each_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, spark: str, java: str, state: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    exe = tmp_path / "bin" / "java"
+    exe.write_text(f"#!/bin/sh\necho 'openjdk version \"{java}\"' >&2\n")
+    exe.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    check = doctor._java(jar.Spark(spark))
+    assert check.state == state and str(tmp_path) in check.what
+    assert (state == "ok") == (not check.advice)
+
+
+def test_the_doctor_says_which_jar_and_why(fake_home: FakeHome, fake_jars: Path) -> None:
+    home = fake_home("2.12", "3.5.6-amzn-1")
+    said = [str(check) for _, check in zip(range(4), doctor.checks(), strict=False)]
+    assert f"Spark 3.5.6-amzn-1 (Scala 2.12) in {home}" in said[1]
+    assert (
+        str(fake_jars / "springbok-spark-3.5_2.12-0.1.0.jar") in said[3]
+        and "this is Spark 3.5 for Scala 2.12" in said[3]
+    )

@@ -9,15 +9,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from springbok._jvm import is_active
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
+from springbok.jar import PYSPARK, Spark, find, installed, missing
 from springbok.reports import report
-from springbok.session import EXPLAIN_PROVIDER, jar_path
+from springbok.session import EXPLAIN_PROVIDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,9 +63,14 @@ def run(say: Callable[[str], None] = print) -> int:
 def checks() -> Iterator[Check]:
     """All checks; those that need a session end with one that starts."""
     yield _python()
-    spark, java, jar = _pyspark(), _java(), _jar()
-    yield from (spark, java, jar)
-    if any(c.state == "failed" for c in (spark, java, jar)):
+    try:
+        own = installed()
+    except SpringbokError:
+        found = [Check("failed", "PySpark is not installed", PYSPARK)]
+    else:
+        found = [Check("ok", f"{own} in {own.home or 'PySpark'}"), _java(own), _jar(own)]
+    yield from found
+    if any(c.state == "failed" for c in found):
         yield Check("warning", "no session was started", "Fix what failed above and run the doctor again.")
         return
     try:
@@ -102,7 +107,9 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
             f"{_EVALUATOR} is {evaluator}, which counts runtime filters as shuffles",
             "Plans with filters may be rejected at run time; take it away if you can.",
         )
-    if EXPLAIN_PROVIDER not in (conf.get("spark.sql.extendedExplainProviders", None) or ""):
+    if not Spark(spark.version).explains:
+        yield Check("ok", f"EXPLAIN of Spark {spark.version} takes no section: Springbok's is in springbok.report(df)")
+    elif EXPLAIN_PROVIDER not in (conf.get("spark.sql.extendedExplainProviders", None) or ""):
         yield Check(
             "warning", "EXPLAIN shows no section", f"Set spark.sql.extendedExplainProviders={EXPLAIN_PROVIDER}."
         )
@@ -119,32 +126,26 @@ def _python() -> Check:
     return Check("ok", text) if sys.version_info >= (3, 10) else Check("failed", text, "Springbok needs Python 3.10+.")
 
 
-def _pyspark() -> Check:
-    try:
-        found = version("pyspark")
-    except PackageNotFoundError:
-        return Check("failed", "PySpark is not installed", "pip install 'pyspark==4.2.*'")
-    if not found.startswith("4.2."):
-        return Check("failed", f"PySpark {found}", "The jar is made for Spark 4.2: pip install 'pyspark==4.2.*'")
-    return Check("ok", f"PySpark {found}")
-
-
-def _java() -> Check:
+def _java(spark: Spark) -> Check:
     # tools/sbt.py has a check of its own: it runs before this package is installed, and wants a whole JDK.
+    versions = (17, 21) if spark.numbers >= (4, 0) else (8, 11, 17)
+    wanted = f"{', '.join(map(str, versions[:-1]))} or {versions[-1]}"
     home = os.environ.get("JAVA_HOME")
     exe = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not exe or not Path(exe).exists():
-        return Check("failed", "no Java found", "Install JDK 17 or 21, or point JAVA_HOME at it.")
+        return Check("failed", "no Java found", f"Install Java {wanted}, or point JAVA_HOME at it.")
     text = subprocess.run([exe, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)', text)
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
     major = int(found.group(1)) if found else 0
-    if major < 17:
-        return Check("failed", f"Java {major or 'of an unknown version'}", "Spark 4 needs Java 17 or 21.")
-    return Check("ok", f"Java {major} ({exe})")
+    if major in versions:
+        return Check("ok", f"Java {major} ({exe})")
+    state = "failed" if major < versions[0] else "warning"
+    return Check(state, f"Java {major or 'of an unknown version'} ({exe})", f"Spark {spark.line} needs Java {wanted}.")
 
 
-def _jar() -> Check:
-    try:
-        return Check("ok", f"jar {jar_path()}")
-    except SpringbokError as e:
-        return Check("failed", "no jar", str(e))
+def _jar(spark: Spark) -> Check:
+    path = find(spark)
+    if path is None:
+        return Check("failed", "no jar", f"{missing(spark)}.")
+    scala = f" for Scala {spark.scala}" if spark.scala else ", of unknown Scala"
+    return Check("ok", f"jar {path}, because this is Spark {spark.line}{scala}")

@@ -7,7 +7,7 @@ import sys
 
 from springbok.cli import demo, doctor, explain
 from springbok.errors import SpringbokError
-from springbok.session import jar_path
+from springbok.jar import jar_path
 from springbok.version import __version__
 
 
@@ -19,7 +19,7 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.command == "jar":
-            print(jar_path())
+            print(jar_path(args.spark, args.scala))
             return 0
         if args.command == "doctor":
             return doctor.run()
@@ -33,7 +33,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="springbok", description="The join planning of an MPP engine for Spark SQL.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
+    jar = commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
+    jar.add_argument("--spark", help="the Spark that it is for, such as 3.5 (default: the one that PySpark starts)")
+    jar.add_argument("--scala", help="the Scala of that Spark, such as 2.12")
     demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
     explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
     commands.add_parser("doctor", help="check whether Springbok can work here, and say what to do")
