@@ -9,6 +9,7 @@ import lines
 import pyspark_jars
 import pytest
 import sbt
+import springbok
 
 
 def test_a_missing_or_wrong_jdk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -34,8 +35,6 @@ def test_a_missing_maven_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_the_version_is_in_one_place() -> None:
     version = (sbt.ROOT / "VERSION").read_text().strip()
-    import springbok
-
     assert springbok.__version__ == version
     assert Path(springbok.jar_path()).name.endswith(f"-{version}.jar")
     assert Path(springbok.jar_path()).stat().st_size > 100_000
@@ -56,7 +55,9 @@ def test_what_is_in_the_package_admits_the_lines() -> None:
     text = (sbt.ROOT / "pyproject.toml").read_text()
     numbers = [tuple(int(n) for n in li.name.split(".")) for li in lines.every()]
     (first, second), (major, minor) = min(numbers), max(numbers)
-    assert f'dependencies = ["pyspark>={first}.{second},<{major}.{minor + 1}"]' in text
+    admitted = f"pyspark>={first}.{second},<{major}.{minor + 1}"
+    assert f'dependencies = ["{admitted}"]' in text
+    assert f"pip install '{admitted}'" == springbok.jar.PYSPARK
 
 
 class Sbt:
