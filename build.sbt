@@ -42,11 +42,19 @@ lazy val springbok = (project in file("jvm"))
         ((ThisBuild / baseDirectory).value / folder ** "*.jar").get.filterNot(_.name.startsWith("scala-"))
       )
     },
+    Test / unmanagedSourceDirectories ++= line.shims.map(s =>
+      baseDirectory.value / "src" / "test" / "shims" / s
+    ),
+    Test / unmanagedSources / excludeFilter := new SimpleFileFilter(f => line.leftOut.contains(f.getName)),
+    Test / sources := Imports.into(line, (Test / sources).value, (Test / sourceManaged).value),
     libraryDependencies ++= line.dependencies ++ Seq(
       "org.scalatest" %% "scalatest" % "3.2.19" % Test,
       "com.tngtech.archunit" % "archunit" % "1.4.1" % Test
     ),
     scalacOptions ++= SparkLines.scalacOptions(line),
+    // The jar runs on the oldest Java of its Spark, the tests on the one that builds.
+    Compile / scalacOptions ++= Seq("-release", line.java),
+    Test / scalacOptions := SparkLines.scalacOptions(line),
     Compile / doc / sources := Nil,
     // What the jar says of itself at run time: its version and the Spark that it was compiled for.
     Compile / resourceGenerators += Def.task {

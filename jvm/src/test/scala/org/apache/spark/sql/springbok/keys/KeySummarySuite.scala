@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.keys
 
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.types.{LongType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -14,7 +14,7 @@ class KeySummarySuite extends SpringbokTest {
     val registered = summary
     spark.sparkContext.register(registered)
     for (s <- Seq(summary, registered)) assert(s.toString.contains("1 keys, 0 partitions"))
-    assert(registered.excludeFromHeartbeat)
+    assert(SparkFeatures.staysOutOfHeartbeats(registered))
   }
 
   // `maxMergeBytes` once counted for each key alone, whatever the driver's heap.

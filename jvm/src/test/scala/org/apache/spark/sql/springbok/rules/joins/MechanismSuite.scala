@@ -4,6 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
 import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinDecision
@@ -188,5 +189,5 @@ class OnlyShuffles extends org.apache.spark.sql.execution.adaptive.CostEvaluator
   override def evaluateCost(
       plan: org.apache.spark.sql.execution.SparkPlan
   ): org.apache.spark.sql.execution.adaptive.Cost =
-    org.apache.spark.sql.execution.adaptive.SimpleCostEvaluator(false).evaluateCost(plan)
+    SparkAdaptive.costEvaluator(plan.conf).evaluateCost(plan)
 }

@@ -43,9 +43,10 @@ class FooterSampleSuite extends SpringbokTest {
     new PlanStats()(execution(spark.sql(sql)).analyzed).rows.map(_.value)
 
   private def relation(name: String): HadoopFsRelation =
-    execution(spark.table(name)).analyzed.collectFirst {
-      case LogicalRelation(fs: HadoopFsRelation, _, _, _, _) => fs
-    }.get
+    execution(spark.table(name)).analyzed
+      .collect { case l: LogicalRelation => l.relation }
+      .collectFirst { case fs: HadoopFsRelation => fs }
+      .get
 
   test("footers of a distant table were read one after the other") {
     distant("slow", 4)
@@ -175,5 +176,5 @@ class DistantFileSystem extends RawLocalFileSystem {
 object DistantFileSystem {
 
   /** What happens before a file is opened. */
-  @volatile var opening: Path => Unit = _ => ()
+  @volatile var opening: Path => Unit = (_: Path) => ()
 }
