@@ -59,9 +59,17 @@ lazy val springbok = (project in file("jvm"))
     // What the jar says of itself at run time: its version and the Spark that it was compiled for.
     Compile / resourceGenerators += Def.task {
       val f = (Compile / resourceManaged).value / "springbok.properties"
-      IO.write(f, s"version=${version.value}\nspark.version=$sparkVersion\n")
+      IO.write(f, s"version=${version.value}\nspark.version=$sparkVersion\nscala.version=${line.scala}\n")
       Seq(f)
     }.taskValue,
+    // What it needs of Spark, which it looks for at start.
+    Compile / packageBin / mappings += {
+      val f = (Compile / resourceManaged).value / "springbok.members"
+      val _ = (Compile / compile).value
+      IO.write(f, Members.of((Compile / classDirectory).value))
+      f -> f.getName
+    },
+    Compile / javacOptions ++= Seq("--release", line.java),
     Test / fork := true,
     Test / parallelExecution := false,
     Test / baseDirectory := (ThisBuild / baseDirectory).value,

@@ -12,7 +12,8 @@ object Imports {
       val text = IO.read(source)
       val copy = new File(folder, s"${source.getParentFile.getPath.hashCode.toHexString}/${source.getName}")
       val imports = line.extraImports.map(i => s"; import $i").mkString
-      val changed = clause.findFirstMatchIn(text).fold(text)(m => s"${m.before}${m.matched}$imports${m.after}")
+      val changed =
+        clause.findFirstMatchIn(text).fold(text)(m => s"${m.before}${m.matched}$imports${m.after}")
       // An unchanged copy is not compiled again.
       if (!copy.exists || IO.read(copy) != changed) IO.write(copy, changed)
       copy

@@ -3,12 +3,13 @@ package org.apache.spark.sql.springbok
 import java.nio.file.Files
 import java.util.concurrent.CompletableFuture
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
-import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.SpringbokReport
@@ -197,9 +198,16 @@ class SpringbokExtensionsSuite extends SpringbokTest {
   }
 
   test("another Spark is refused with one sentence") {
-    assert(SparkLine.unsupported("4.3.0").exists(_.contains("4.3")))
-    assert(SparkLine.unsupported().isEmpty && SparkLine.unsupported("4.2.1").isEmpty)
-    assert(SparkLine.version.matches("\\d+\\.\\d+\\.\\d+"))
+    val scala = util.Properties.versionNumberString
+    assert(RunningSpark.refusal("9.8.7", scala).contains("this is Spark 9.8.7"))
+    assert(RunningSpark.refusal(SPARK_VERSION, "2.11.8").contains("Scala 2.11"))
+    assert(RunningSpark.refusal(SPARK_VERSION, scala) == null && RunningSpark.refusal() == null)
+    assert(RunningSpark.VERSION.matches("\\d+\\.\\d+\\.\\d+"))
+  }
+
+  test("a vendor's build belongs to the line that its version begins with") {
+    val vendor = SPARK_VERSION.split('.').take(2).mkString("", ".", ".6-amzn-1")
+    assert(RunningSpark.refusal(vendor, util.Properties.versionNumberString) == null)
   }
 
   test("a streaming plan and a plan without joins are left alone") {

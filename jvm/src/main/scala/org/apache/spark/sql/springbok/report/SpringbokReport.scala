@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.{QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{Settings, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{Cluster, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -39,7 +39,7 @@ object SpringbokReport {
     val joins = new JoinReport(log, graph, initial(plan).filter(_ => numbers.ran), numbers)
     QueryReport(
       version = QueryReport.formatVersion,
-      springbok = SparkLine.version,
+      springbok = RunningSpark.VERSION,
       spark = SPARK_VERSION,
       state = if (numbers.ran) "executed" else "planned",
       note = note(conf, state, plan),

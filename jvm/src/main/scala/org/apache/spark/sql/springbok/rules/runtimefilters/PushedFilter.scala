@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Expression, Lit
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.springbok.catalyst.SparkLine
+import org.apache.spark.sql.springbok.catalyst.ScanCopies
 import org.apache.spark.util.collection.BitSet
 
 /**
@@ -31,11 +31,11 @@ final private[springbok] case class PushedFilter(
 
   def into(p: SparkPlan): SparkPlan = p.transformUp {
     case scan: FileSourceScanExec =>
-      val s = buckets.fold(scan)(SparkLine.withBuckets(scan, _))
+      val s = buckets.fold(scan)(ScanCopies.withBuckets(scan, _))
       if (partition)
-        SparkLine.withFilters(s, s.dataFilters, s.partitionFilters :+ PushedFilter.onDriver(s, predicate))
-      else SparkLine.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
-    case b: BatchScanExec => SparkLine.withRuntimeFilter(b, predicate)
+        ScanCopies.withFilters(s, s.dataFilters, s.partitionFilters :+ PushedFilter.onDriver(s, predicate))
+      else ScanCopies.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
+    case b: BatchScanExec => ScanCopies.withRuntimeFilter(b, predicate)
   }
 }
 

@@ -1,11 +1,9 @@
 package org.apache.spark.sql.springbok
 
-import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.springbok.catalyst.SparkLine
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.report.LastReports
@@ -22,7 +20,7 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntim
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
 
 /**
- * Springbok's hooks into Spark; activated by `spark.sql.extensions`.
+ * Springbok's hooks into Spark. `SpringbokExtensions` calls it if this jar can work on the Spark that runs.
  *
  * {{{
  *   parsed plan
@@ -42,18 +40,8 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *     |
  *   the query has ended ... [LastReports] one line in the log, and the report kept as text
  * }}}
- *
- * On a Spark that this jar was not made for nothing is hooked in, and one warning says so.
  */
-class SpringbokExtensions extends (SparkSessionExtensions => Unit) with Logging {
-  override def apply(extensions: SparkSessionExtensions): Unit = SparkLine.unsupported() match {
-    case Some(why) => logWarning(why)
-    case None => Hooks.into(extensions)
-  }
-}
-
-/** Apart from the extension class, so that an unknown Spark never loads it. */
-private object Hooks {
+private[springbok] object Hooks {
   def into(e: SparkSessionExtensions): Unit = {
     // Makes Spark know the settings, so that a wrong value fails when it is set.
     Settings.entries.foreach(_.key)

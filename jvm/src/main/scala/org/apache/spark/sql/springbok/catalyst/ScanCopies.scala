@@ -1,0 +1,31 @@
+package org.apache.spark.sql.springbok.catalyst
+
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.util.collection.BitSet
+
+/** Copies of scans: each line compiles its own, because the parameters of `copy` differ. */
+object ScanCopies {
+
+  /** The scan with other filters. */
+  def withFilters(
+      scan: FileSourceScanExec,
+      dataFilters: Seq[Expression],
+      partitionFilters: Seq[Expression]
+  ): FileSourceScanExec =
+    tagged(scan, scan.copy(dataFilters = dataFilters, partitionFilters = partitionFilters))
+
+  /** The scan of only these buckets. */
+  def withBuckets(scan: FileSourceScanExec, buckets: BitSet): FileSourceScanExec =
+    tagged(scan, scan.copy(optionalBucketSet = Some(buckets)))
+
+  /** The scan with one more predicate to hand to the connector when it starts. */
+  def withRuntimeFilter(scan: BatchScanExec, predicate: Expression): BatchScanExec =
+    tagged(scan, scan.copy(runtimeFilters = scan.runtimeFilters :+ predicate))
+
+  private def tagged[T <: SparkPlan](scan: T, copy: T): T = {
+    copy.copyTagsFrom(scan)
+    copy
+  }
+}
