@@ -20,7 +20,7 @@ SLOW := org.apache.spark.sql.springbok.Slow
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
 BENCH := .venv/.bench
-JAR_SOURCES := $(shell find jvm/src/main -name '*.scala') build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
+JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
 JAR := .venv/.jar
 
 .PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel jars clean
