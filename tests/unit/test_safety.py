@@ -13,7 +13,7 @@ import springbok
 ROOT = Path(__file__).parents[2]
 OWN = re.compile(
     r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF)?|"
-    r"springbok\.properties"
+    r"springbok\.(properties|members)"
 )
 
 # Types that Spark has from 4.0, which the jars for 3.5 bring along.
