@@ -18,6 +18,7 @@ object Imports {
       if (!copy.exists || IO.read(copy) != changed) IO.write(copy, changed)
       copy
     }
-    if (line.extraImports.isEmpty) sources else sources.map(copied)
+    if (line.extraImports.isEmpty) sources
+    else sources.map(s => if (s.getName.endsWith(".scala")) copied(s) else s)
   }
 }

@@ -9,6 +9,17 @@ object SparkFeatures {
   /** A string type that compares other than by bytes. */
   val collated: Option[DataType] = Some(StringType("UTF8_LCASE"))
 
+  /** The clause that gives a string a collation. */
+  def collate(name: String): String = s"COLLATE $name"
+
+  /** Whether a file's decimals are read as decimals of more digits. */
+  val readsWiderDecimals: Boolean = true
+
+  val variants: Boolean = true
+
+  /** Whether EXPLAIN has sections of extensions. */
+  val explainSections: Boolean = true
+
   /** Whether the accumulator is not sent with heartbeats. */
   def staysOutOfHeartbeats(a: AccumulatorV2[_, _]): Boolean = a.excludeFromHeartbeat
 }

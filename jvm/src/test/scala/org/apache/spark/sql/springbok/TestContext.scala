@@ -55,6 +55,9 @@ object TestContext {
       .config("spark.sql.extendedExplainProviders", classOf[report.SpringbokExplain].getName)
       .config("spark.ui.enabled", "false")
       .config("spark.sql.shuffle.partitions", "4")
+      // What Spark has by default from version 4.0 on.
+      .config("spark.sql.ansi.enabled", "true")
+      .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
       // Set, so that tests which stop Spark's broadcasts leave Springbok's.
       .config(JoinConf.BROADCAST_BYTES_LIMIT.key, JoinConf.BROADCAST_BYTES_LIMIT.defaultValueString)
       .config("spark.sql.warehouse.dir", Files.createTempDirectory("warehouse").toString)

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, SpringbokConf}
 
 /** Which keys and scans filters serve: every type that an equi-join compares, expressions, every kind of scan. */
@@ -9,12 +9,16 @@ class FilterKeySuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     val columns =
-      """CASE WHEN id % 2000 = 0 THEN -0.0D WHEN id % 2000 = 1 THEN double('NaN') ELSE id % 2000 + 0.5D END AS dbl,
+      s"""CASE WHEN id % 2000 = 0 THEN -0.0D WHEN id % 2000 = 1 THEN double('NaN') ELSE id % 2000 + 0.5D END AS dbl,
         |CAST(id % 2000 AS FLOAT) AS flt, CAST(concat('b', id % 2000) AS BINARY) AS bin,
         |named_struct('a', id % 2000, 'b', CAST(id % 2000 AS STRING)) AS st, array(id % 2000, 1L) AS arr,
         |make_dt_interval(CAST(id % 2000 AS INT)) AS itv, id % 2000 AS num, CAST(id % 2000 AS STRING) AS str,
-        |concat(CASE WHEN id % 3 = 0 THEN 'K' ELSE 'k' END, id % 2000) COLLATE UTF8_LCASE AS lcase,
-        |concat('k', id % 2000, repeat(' ', CAST(id % 2 AS INT))) COLLATE UTF8_BINARY_RTRIM AS rtrim,
+        |concat(CASE WHEN id % 3 = 0 THEN 'K' ELSE 'k' END, id % 2000) ${SparkFeatures.collate(
+          "UTF8_LCASE"
+        )} AS lcase,
+        |concat('k', id % 2000, repeat(' ', CAST(id % 2 AS INT))) ${SparkFeatures.collate(
+          "UTF8_BINARY_RTRIM"
+        )} AS rtrim,
         |CAST(id % 2000 AS DECIMAL(10,2)) AS dec, CAST(id % 20 AS INT) AS few""".stripMargin
     table("fact", s"SELECT id, id * 3 AS v, $columns FROM range(60000)")
     table(

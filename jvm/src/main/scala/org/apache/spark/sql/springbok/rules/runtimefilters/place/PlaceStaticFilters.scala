@@ -18,7 +18,8 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
  *
  * '''When''': as [[PlaceRuntimeFilters]] says, from broadcast joins to scans in their own stages (such a scan cannot be part of
  * an exchange that another part of the query reads as well), and to columns whose type is stored as an integral number. Not to
- * partition columns, which Spark prunes by itself.
+ * partition columns, which Spark prunes by itself. Not on Spark 3.5, whose scans do not hand such a value to the reader of their
+ * files: the filter would test rows that are read already, right before the join that tests them anyway.
  *
  * '''Why the answer cannot change''': as for [[PlaceRuntimeFilters]]; the scan may skip rows whose key is null or outside of
  * the range of all keys. The relation is complete when it is read. If the column's type cannot hold the bounds, they are

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Each case: answers as without Springbok, and the filter in the plan that ran, or the reason why there is none. */
@@ -368,7 +368,7 @@ class RuntimeFilterSuite extends SpringbokTest {
         .queryExecution
         .explainString(org.apache.spark.sql.execution.FormattedMode)
       assert(after.contains("RF000[bitmap] -> mid_id"), after)
-      assert(after.contains("(Springbok)"), after)
+      assert(after.contains("(Springbok)") == SparkFeatures.explainSections, after)
       assert(after.length < 40000)
     }
   }

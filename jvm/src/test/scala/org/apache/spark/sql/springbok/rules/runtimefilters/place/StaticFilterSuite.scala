@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.record.FilterState
 import org.apache.spark.sql.springbok.report.SpringbokReport
@@ -29,6 +30,7 @@ class StaticFilterSuite extends SpringbokTest {
   }
 
   private def pruned(sql: String, atMost: Long): DataFrame = {
+    assume(SparkPlanning.scansPushSubqueries)
     val df = same(sql)
     val filters = record(df).filters.filter(_.number.nonEmpty)
     assert(

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /** What scans skip beyond Parquet's row groups and partitions: buckets, ORC stripes; and what Spark skips by itself. */
 class ScanPruningSuite extends SpringbokTest {
@@ -86,7 +87,8 @@ class ScanPruningSuite extends SpringbokTest {
     val sql = "SELECT count(*), sum(v) FROM sorted WHERE k > (SELECT max(k) + 90000 FROM keys)"
     def read(df: DataFrame) = { df.collect(); scanRows(df, "v") }
     val df = same(sql)
-    assert(scanRows(df, "v") == off(read(spark.sql(sql))) && scanRows(df, "v") <= 10000)
+    assert(scanRows(df, "v") == off(read(spark.sql(sql))))
+    if (SparkPlanning.scansPushSubqueries) assert(scanRows(df, "v") <= 10000)
   }
 
   test("a scalar subquery per row is a join, and its keys are a filter") {
