@@ -15,6 +15,9 @@ object SparkFeatures {
   /** Whether a file's decimals are read as decimals of more digits. */
   val readsWiderDecimals: Boolean = true
 
+  /** Whether a scan of a connector takes runtime filters that are no lists. */
+  val connectorsTakeRanges: Boolean = true
+
   val variants: Boolean = true
 
   /** Whether EXPLAIN has sections of extensions. */

@@ -86,6 +86,7 @@ class StaticFilterSuite extends SpringbokTest {
 
   // The end of an unknown range of days or instants once overflowed in Spark, and the query failed.
   test("too many keys to look at bound nothing") {
+    assume(SparkPlanning.scansPushSubqueries)
     conf(FilterConf.MAX_KEYS.key -> "10") {
       for (key <- Seq("k", "i", "day", "ts")) {
         val df =
