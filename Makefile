@@ -23,7 +23,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
 JAR := .venv/.jar
 
-.PHONY: audit fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel jars clean
+.PHONY: audit test-matrix smoke fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel jars clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -96,6 +96,12 @@ fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckD
 
 spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
 	$(QA).spark_suites $(SUITES)
+
+test-matrix: $(VENV)  ## the tests on every Spark line; the table is in docs/use/spark-versions.md
+	$(QA).matrix $(LINES)
+
+smoke: $(VENV)  ## one Scala test of each rule and operator, on every Spark line
+	$(QA).matrix --smoke $(LINES)
 
 bench-joins: $(BENCH) $(JAR)  ## the chosen join strategy against every hinted one
 	$(BENCHMARKS) join-choice

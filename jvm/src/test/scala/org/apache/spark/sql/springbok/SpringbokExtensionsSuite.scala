@@ -144,7 +144,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     SparkSession.setActiveSession(spark)
   }
 
-  test("a user's own rules stay, and a cloned session works") {
+  test("a user's own rules stay, and a cloned session works", Smoke) {
     val own = new Rule[LogicalPlan] { override def apply(p: LogicalPlan): LogicalPlan = p }
     val s = spark.newSession()
     s.experimental.extraOptimizations = Seq(own)
@@ -183,7 +183,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     assert(ids.distinct == ids)
   }
 
-  test("a wrong value fails when it is set, with the allowed values") {
+  test("a wrong value fails when it is set, with the allowed values", Smoke) {
     val e =
       intercept[IllegalArgumentException](spark.conf.set("spark.springbok.runtimeFilter.mode", "SOMETIMES"))
     assert(e.getMessage.contains("GLOBAL"))
@@ -197,7 +197,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     }
   }
 
-  test("another Spark is refused with one sentence") {
+  test("another Spark is refused with one sentence", Smoke) {
     val scala = util.Properties.versionNumberString
     assert(RunningSpark.refusal("9.8.7", scala).contains("this is Spark 9.8.7"))
     assert(RunningSpark.refusal(SPARK_VERSION, "2.11.8").contains("Scala 2.11"))

@@ -70,3 +70,6 @@ object TestContext {
 
 /** Tests that take long and say little that the other tests do not say; `make test` leaves them out. */
 object Slow extends org.scalatest.Tag("org.apache.spark.sql.springbok.Slow")
+
+/** One test of each rule and operator: what runs on every Spark line in CI. */
+object Smoke extends org.scalatest.Tag("org.apache.spark.sql.springbok.Smoke")

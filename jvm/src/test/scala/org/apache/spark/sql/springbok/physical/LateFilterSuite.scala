@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf}
 import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 import org.apache.spark.sql.springbok.record.PlanningState
@@ -134,7 +134,7 @@ class LateFilterSuite extends SpringbokTest {
     )
   }
 
-  test("a second execution of a query gets a filter of its own") {
+  test("a second execution of a query gets a filter of its own", Smoke) {
     val df = spark.sql("SELECT /*+ MERGE(m) */ f.v FROM fact f JOIN mid m ON f.k = m.k WHERE g = 7")
     conf(never) {
       assert(df.count() == rows / 50 && df.count() == rows / 50)

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.{Cast, Expression, IsNotNull}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
+import org.apache.spark.sql.springbok.{Smoke, SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
 import org.scalatest.Assertion
@@ -44,7 +44,7 @@ class OrderConjunctsSuite extends SpringbokTest {
     assert(fits, order)
   }
 
-  test("cheap conjuncts come before dear ones") {
+  test("cheap conjuncts come before dear ones", Smoke) {
     starts("s LIKE '%1%2%' AND a > 1900")("a > ", "LIKE")
     // Two of a hundred texts: Impala's measure is what the others cost for the rows that are left.
     starts("dear(s) AND s LIKE '%1%2%' AND u IN ('other 1', 'other 2') AND b < 10")(

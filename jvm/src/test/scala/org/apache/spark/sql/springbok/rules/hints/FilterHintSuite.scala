@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.hints
 
 import org.apache.spark.sql.{AnalysisException, DataFrame}
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** What a query itself says of runtime filters. */
@@ -53,7 +53,7 @@ class FilterHintSuite extends SpringbokTest {
     }
   }
 
-  test("RUNTIME_FILTER makes a filter from the keys of its relation, which the costs refuse") {
+  test("RUNTIME_FILTER makes a filter from the keys of its relation, which the costs refuse", Smoke) {
     val all = "FROM fact f JOIN mid m ON f.mid_id = m.mid_id"
     def hinted(hint: String, from: String = all) = targets(same(s"SELECT /*+ $hint */ count(*) $from"))
     conf(shuffled: _*) {

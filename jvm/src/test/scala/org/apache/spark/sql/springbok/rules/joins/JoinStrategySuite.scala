@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.JoinCost
 
@@ -39,7 +39,7 @@ class JoinStrategySuite extends SpringbokTest {
     assert(d.input.exists(_.right.rows.contains(5000.0)))
   }
 
-  test("two large sides: shuffled hash where the build side fits, sort-merge where it does not") {
+  test("two large sides: shuffled hash where the build side fits, sort-merge where it does not", Smoke) {
     val sql = "SELECT count(*), max(b.t), max(h.t) FROM big b JOIN half h ON b.k = h.k"
     conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       assert(only(sql).isInstanceOf[ShuffledHashJoinExec])

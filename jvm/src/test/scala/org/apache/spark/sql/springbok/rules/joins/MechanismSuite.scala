@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
 import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
@@ -74,7 +74,7 @@ class MechanismSuite extends SpringbokTest {
     }
   }
 
-  test("NOT IN is a hash lookup whatever the size of its right side, nulls or not") {
+  test("NOT IN is a hash lookup whatever the size of its right side, nulls or not", Smoke) {
     def query(outer: String, inner: String) =
       s"SELECT count(*), sum(g) FROM $outer WHERE k NOT IN (SELECT k FROM $inner)"
     for (
@@ -151,7 +151,7 @@ class MechanismSuite extends SpringbokTest {
     assert(decision(df("BROADCAST")).choice.reason.code == "USER_HINT")
   }
 
-  test("a broadcast planned on a wrong estimate becomes a shuffle when its side turns out too big") {
+  test("a broadcast planned on a wrong estimate becomes a shuffle when its side turns out too big", Smoke) {
     val build = "SELECT a.id AS k, b.id % 100 AS g, count(*) AS n FROM skewed a JOIN skewed b ON a.k = b.k " +
       "GROUP BY a.id, b.id % 100"
     val sql = s"SELECT count(*), sum(n), max(t) FROM big x JOIN ($build) y ON x.k = y.k"

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, Logical
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf}
 import org.apache.spark.sql.springbok.record.JoinDecision
 import org.scalatest.Assertion
@@ -57,7 +57,7 @@ class PredictedPartitioningSuite extends SpringbokTest {
   private def join(l: String, r: String, on: String = "l.k = r.k", kind: String = "") =
     s"SELECT l.x, r.g FROM $l l $kind JOIN $r r ON $on"
 
-  test("two tables with the same buckets: colocate, in every type of join") {
+  test("two tables with the same buckets: colocate, in every type of join", Smoke) {
     for (kind <- Seq("", "LEFT", "RIGHT", "FULL"))
       check(join("b8", "c8", kind = kind), "colocate", 0)
     check("SELECT x FROM b8 l LEFT SEMI JOIN c8 r ON l.k = r.k", "colocate", 0)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, CartesianProductExec}
-import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf, StatsConf}
 import org.apache.spark.sql.springbok.record.{LoggedOrder, PlanningState}
 
@@ -70,7 +70,7 @@ class ReorderJoinsSuite extends SpringbokTest {
     df
   }
 
-  test("what reduces a relation is joined to it first") {
+  test("what reduces a relation is joined to it first", Smoke) {
     val df = changed(s"SELECT count(*), max(f.t), max(o.w) $bad $one")
     assert(order(df).before == "fact, orders, customer, nation")
     assert(

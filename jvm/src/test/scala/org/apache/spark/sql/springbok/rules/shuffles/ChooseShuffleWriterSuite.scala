@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.shuffles
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, FilterConf}
 import org.apache.spark.sql.springbok.cost.ShuffleWriteCost
 
@@ -34,7 +34,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
     df
   }
 
-  test("few rows are sorted: one partition more than Spark writes a file each") {
+  test("few rows are sorted: one partition more than Spark writes a file each", Smoke) {
     conf(partitioned: _*) {
       val df =
         same("SELECT d.label, count(*) FROM fact f JOIN dim d ON f.k = d.k GROUP BY d.label ORDER BY 1")
@@ -56,7 +56,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
     }
   }
 
-  test("the number that the query asks for stays, also of what is joined with it") {
+  test("the number that the query asks for stays, also of what is joined with it", Smoke) {
     conf(partitioned: _*) {
       for (hint <- Seq("REPARTITION(110, k)", "REPARTITION(k)")) {
         val df = same(s"SELECT count(*) FROM (SELECT /*+ $hint */ * FROM fact) f JOIN dim d ON f.k = d.k")

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.joins.BroadcastNestedLoopJoinExec
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Filters from comparisons that are no equalities: one bound of what the build side holds. */
@@ -29,7 +29,7 @@ class RangeFilterSuite extends SpringbokTest {
   private def why(df: DataFrame) =
     record(df).filters.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text))
 
-  test("rows between the bounds of a few rows: a nested loop join whose scan reads what may match") {
+  test("rows between the bounds of a few rows: a nested loop join whose scan reads what may match", Smoke) {
     val df =
       same("SELECT /*+ BROADCAST(s) */ f.v, s.n FROM fact f JOIN spans s ON f.ts BETWEEN s.lo AND s.hi")
     assert(joins(df).exists(_.isInstanceOf[BroadcastNestedLoopJoinExec]))

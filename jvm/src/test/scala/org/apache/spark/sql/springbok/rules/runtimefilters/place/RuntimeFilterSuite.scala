@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
+import org.apache.spark.sql.springbok.{Smoke, SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Each case: answers as without Springbok, and the filter in the plan that ran, or the reason why there is none. */
@@ -58,7 +58,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       } else assert(filters.nonEmpty || declined(df).nonEmpty)
     }
 
-  test("several hops: dim -> mid -> fact, each built from the already filtered side") {
+  test("several hops: dim -> mid -> fact, each built from the already filtered side", Smoke) {
     val sql =
       """SELECT d.name, sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id JOIN dim d ON m.dim_id = d.dim_id
                 |WHERE d.name = 'n7' GROUP BY d.name""".stripMargin
@@ -77,7 +77,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     }
   }
 
-  test("the build side runs exactly once") {
+  test("the build side runs exactly once", Smoke) {
     val sql = "SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5"
     conf(shuffled: _*) {
       val df = same(sql)
@@ -354,7 +354,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     }
   }
 
-  test("EXPLAIN names the filters at join and scan") {
+  test("EXPLAIN names the filters at join and scan", Smoke) {
     conf(shuffled: _*) {
       val df = spark.sql("SELECT count(*) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5")
       val before = df

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.record.FilterState
@@ -56,7 +56,7 @@ class StaticFilterSuite extends SpringbokTest {
       assert(broadcasts(df) == 1)
     }
 
-  test("through other joins; not below an exchange, which may be read twice, nor in an outer join") {
+  test("through other joins; not below an exchange, which may be read twice, nor in an outer join", Smoke) {
     pruned(
       "SELECT /*+ BROADCAST(d, e) */ count(*), sum(f.g) FROM fact f JOIN dim d ON f.k = d.k JOIN (SELECT k FROM dim) e " +
         "ON f.k = e.k",

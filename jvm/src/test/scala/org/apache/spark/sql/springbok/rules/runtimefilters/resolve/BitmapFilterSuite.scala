@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.KeyBitmap
 
@@ -52,7 +52,7 @@ class BitmapFilterSuite extends SpringbokTest {
       }
     }
 
-  test("read from a broadcast, of keys that Spark packs into one long as well") {
+  test("read from a broadcast, of keys that Spark packs into one long as well", Smoke) {
     conf("spark.sql.join.preferSortMergeJoin" -> "false") {
       val hinted = "/*+ BROADCAST(m), RUNTIME_FILTER_TARGET(f) */"
       for (on <- Seq("f.k = m.k", "f.num = m.num AND f.d = m.d", "f.apart = m.apart AND f.k = m.k")) {

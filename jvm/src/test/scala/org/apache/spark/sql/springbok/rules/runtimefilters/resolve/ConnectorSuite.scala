@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.catalog.{
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.springbok.{Slow, SparkFeatures, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SparkFeatures, SpringbokExtensions, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -59,7 +59,7 @@ class ConnectorSuite extends SpringbokTest {
   private val byMonth = (fact: String) =>
     s"SELECT f.id, f.v, d.month FROM $fact f JOIN days d ON f.day = d.day WHERE d.month = 3"
 
-  test("a connector's partitions that no key is in are never planned") {
+  test("a connector's partitions that no key is in are never planned", Smoke) {
     conf(shuffled: _*) {
       val df = same(byMonth("mem.fact"))
       assert(used(df).map(_.kinds.head) == Seq("in"), why(df))

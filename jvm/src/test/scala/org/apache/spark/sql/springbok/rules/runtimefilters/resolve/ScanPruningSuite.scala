@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /** What scans skip beyond Parquet's row groups and partitions: buckets, ORC stripes; and what Spark skips by itself. */
@@ -65,7 +65,7 @@ class ScanPruningSuite extends SpringbokTest {
     }
   }
 
-  test("ORC stripes without a key are not read") {
+  test("ORC stripes without a key are not read", Smoke) {
     conf(shuffled: _*) {
       val df = same("SELECT count(*), sum(f.v) FROM stripes f JOIN keys k ON f.k = k.k WHERE k.grp < 50")
       val skipped = used(df).flatMap(_.effect.rowGroups)

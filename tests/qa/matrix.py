@@ -1,0 +1,112 @@
+"""`make test-matrix`: the tests on every Spark line, each with a PySpark and an environment of its own.
+
+Writes what passed to docs/spark-lines.json, and the page docs/use/spark-versions.md from it. With `--smoke` only one
+Scala test of each rule and operator runs, and nothing is written: that is what CI runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from importlib.metadata import requires
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jar
+import lines
+import sbt
+
+from qa import matrix_page
+
+CACHE = sbt.ROOT / ".cache" / "lines"
+_TAG = "org.apache.spark.sql.springbok"
+_ROOT = f"{_TAG}."
+
+
+def scala(line: lines.Line, smoke: bool) -> dict[str, Counter[str]]:
+    """The Scala tests on a line: passed, skipped and failed, by package."""
+    reports = line.target.parent / "test-reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    which = f"-n {_TAG}.Smoke" if smoke else f"-l {_TAG}.Slow"
+    sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly -- {which}"])
+    found: dict[str, Counter[str]] = {}
+    for xml in sorted(reports.glob("*.xml")):
+        for suite in ElementTree.parse(xml).getroot().iter("testsuite"):
+            package = suite.get("name", "").removeprefix(_ROOT).rpartition(".")[0] or "top"
+            found[package] = found.get(package, Counter()) + _counted(suite)
+    return found
+
+
+def python(line: lines.Line) -> dict[str, Counter[str]]:
+    """The Python tests on a line's PySpark, all but the slow ones; all of TPC-DS."""
+    env = _environment(line)
+    found = {}
+    for name, options in {
+        "python": ["tests", "-m", "not slow"],
+        "tpch": ["tests/spark/test_tpch.py"],
+        "tpcds": ["tests/spark/test_tpcds.py"],
+    }.items():
+        xml = CACHE / line.label / f"{name}.xml"
+        command = [str(env), "-m", "pytest", *options, f"--junitxml={xml}"]
+        subprocess.run(command, cwd=sbt.ROOT, env=os.environ | {"PYTHONPATH": "python"}, check=False)
+        found[name] = _counted(ElementTree.parse(xml).getroot()) if xml.exists() else Counter(failed=1)
+    return found
+
+
+def _environment(line: lines.Line) -> Path:
+    """The Python of an environment with the line's PySpark and what the tests need."""
+    folder = CACHE / line.label / "env"
+    exe = folder / "bin" / "python"
+    if not exe.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        extras = [r.split(";") for r in requires("springbok") or [] if ";" in r and not r.startswith("pyspark")]
+        needed = [what.strip() for what, condition in extras if "demo" in condition or "dev" in condition]
+        subprocess.run(
+            [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check", f"pyspark=={line.name}.*", *needed],
+            check=True,
+        )
+    return exe
+
+
+def _counted(root: ElementTree.Element) -> Counter[str]:
+    kinds: Counter[str] = Counter()
+    for case in root.iter("testcase"):
+        bad = case.find("failure") is not None or case.find("error") is not None
+        kinds["failed" if bad else "skipped" if case.find("skipped") is not None else "passed"] += 1
+    return kinds
+
+
+def main() -> int:
+    """Runs the lines named, all by default; 1 if a test failed."""
+    parser = argparse.ArgumentParser(prog="qa.matrix", description=__doc__)
+    parser.add_argument("lines", nargs="*", default=["all"], help="such as 4.1 or 3.5_2.12")
+    parser.add_argument(
+        "--smoke", action="store_true", help="one Scala test of each rule and operator, no Python tests"
+    )
+    args = parser.parse_args()
+    results = matrix_page.read()
+    failed = []
+    for line in lines.chosen(args.lines):
+        jar.build([line.label])
+        found = scala(line, args.smoke)
+        # PySpark 3.5 is made for Scala 2.12.
+        if not args.smoke and line.label != "3.5_2.13":
+            found |= python(line)
+        total = sum(found.values(), Counter())
+        print(f"Spark {line.label}: {json.dumps(total)}", flush=True)
+        if total["failed"] or not total["passed"]:
+            failed.append(line.label)
+        results[line.label] = {"spark": line.spark, "tests": {k: dict(v) for k, v in found.items()}}
+        if not args.smoke:
+            matrix_page.write(results)
+    print(f"Failed: {', '.join(failed)}." if failed else "All lines passed.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

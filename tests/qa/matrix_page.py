@@ -1,0 +1,91 @@
+"""The page docs/use/spark-versions.md: which tests passed on which Spark line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+_DOCS = Path(__file__).resolve().parents[2] / "docs"
+RESULTS = _DOCS / "spark-lines.json"
+PAGE = _DOCS / "use" / "spark-versions.md"
+
+# What a user calls it, and the packages and groups of tests that show it.
+CAPABILITIES = {
+    "Join strategies, broadcast to sort-merge, hints of Spark's": ("rules.joins",),
+    "Join order": ("rules.reorder",),
+    "Conjunct order": ("rules.conjuncts",),
+    "Hints of Springbok's": ("rules.hints",),
+    "Runtime filters, their places": ("rules.runtimefilters.place", "rules.runtimefilters"),
+    "Runtime filters, what scans and connectors skip": ("rules.runtimefilters.resolve",),
+    "Operators of runtime filters": ("physical", "keys"),
+    "Shuffle writers": ("rules.shuffles",),
+    "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
+    "Activation, settings, reports": ("top", "conf", "catalyst", "reason", "record", "report"),
+    "Python package": ("python",),
+    "TPC-H, all queries, answers with and without": ("tpch",),
+    "TPC-DS, all queries, answers with and without": ("tpcds",),
+}
+
+# Why tests are skipped on a line, and so what it lacks.
+LACKS = {
+    "3.5": (
+        "Spark 3.5 hands no value of a subquery to the readers of files: where adaptive execution is off, there are no "
+        "runtime filters.",
+        "Connectors take runtime filters as lists of keys alone, not as ranges.",
+        "EXPLAIN has no section of Springbok: `springbok.report` and `python -m springbok explain` show it.",
+        "There are no collations, no variants, and no decimals that a file stores with fewer digits.",
+        "A cached table that is not filled yet is estimated by Spark's size of it.",
+        "The listener thread of Java 8 inherits the thread-local values of the thread that makes it.",
+    ),
+    "4.3": ("The tests with a connector of Spark's own do not run: its test classes are not published.",),
+}
+
+
+def read() -> dict[str, Any]:
+    """The results by line."""
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def write(results: dict[str, Any]) -> None:
+    """Keep the results, and write the page."""
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page(results))
+
+
+def page(results: dict[str, Any]) -> str:
+    """The page's text."""
+    labels = sorted(results)
+    names = [label.replace("_", ", Scala ") for label in labels]
+    table = [
+        "| tests | " + " | ".join(names) + " |",
+        "| --- |" + " --- |" * len(labels),
+        *(
+            f"| {title} | " + " | ".join(_cell(results[label]["tests"], groups) for label in labels) + " |"
+            for title, groups in CAPABILITIES.items()
+        ),
+    ]
+    lacks = [f"## What Spark {line} lacks\n\n" + "\n".join(f"- {r}" for r in why) for line, why in LACKS.items()]
+    return (
+        "\n\n".join(
+            [
+                "# Spark versions",
+                "`make test-matrix` writes this page: how many tests passed on each Spark line, and how many were skipped or "
+                "failed. The wheel holds a jar for each line, and `springbok.configure` takes the one for the Spark that runs.",
+                "\n".join(table),
+                *lacks,
+            ]
+        )
+        + "\n"
+    )
+
+
+def _cell(tests: dict[str, dict[str, int]], groups: tuple[str, ...]) -> str:
+    counts = [tests[g] for g in groups if g in tests]
+    if not counts:
+        return "-"
+    parts = [f"{sum(c.get('passed', 0) for c in counts)}"]
+    for kind in ("skipped", "failed"):
+        if number := sum(c.get(kind, 0) for c in counts):
+            parts.append(f"{number} {kind}")
+    return ", ".join(parts)
