@@ -41,6 +41,11 @@ LACKS = {
     "4.3": ("The tests with a connector of Spark's own do not run: its test classes are not published.",),
 }
 
+_INTRODUCTION = (
+    "`make test-matrix` writes this page: how many tests passed, were skipped or failed on each Spark line. "
+    "The wheel holds a jar for each line, and `springbok.configure` takes the one for the Spark that runs."
+)
+
 
 def read() -> dict[str, Any]:
     """The results by line."""
@@ -70,8 +75,7 @@ def page(results: dict[str, Any]) -> str:
         "\n\n".join(
             [
                 "# Spark versions",
-                "`make test-matrix` writes this page: how many tests passed on each Spark line, and how many were skipped or "
-                "failed. The wheel holds a jar for each line, and `springbok.configure` takes the one for the Spark that runs.",
+                _INTRODUCTION,
                 "\n".join(table),
                 *lacks,
             ]
