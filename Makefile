@@ -15,6 +15,7 @@ AUDIT := .cache/audit.txt
 QA := PYTHONPATH=tests:tools:. $(BIN)/python -m qa
 # The Spark lines that `make jars` builds for.
 LINES ?= all
+LINE ?= current
 # The tag of the Scala tests that `make test` leaves out.
 SLOW := org.apache.spark.sql.springbok.Slow
 # What the files below stand for is up to date; nothing is built or fetched twice.
@@ -95,7 +96,7 @@ fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckD
 	$(QA).fuzz --seeds $(SEEDS)
 
 spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
-	$(QA).spark_suites $(SUITES)
+	$(QA).spark_suites --line $(LINE) $(SUITES)
 
 test-matrix: $(VENV)  ## the tests on every Spark line; the table is in docs/use/spark-versions.md
 	$(QA).matrix $(LINES)
