@@ -59,7 +59,7 @@ object SparkLines {
       "3.5.9",
       "2.12.18",
       "8",
-      Seq("scala-2.12", "spark-3.5", "spark-3.5-4.0", "spark-3.5-4.2"),
+      Seq("scala-2.12", "spark-3.5", "spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2"),
       delta = Some("delta-spark_2.12" -> "3.3.2"),
       leftOut = Seq("BloomBenchmark.scala")
     ),
@@ -68,7 +68,7 @@ object SparkLines {
       "3.5.9",
       "2.13.8",
       "8",
-      Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.2"),
+      Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2"),
       delta = Some("delta-spark_2.13" -> "3.3.2"),
       leftOut = Seq("BloomBenchmark.scala")
     ),
@@ -77,7 +77,7 @@ object SparkLines {
       "4.0.4",
       "2.13.16",
       "17",
-      Seq("spark-3.5-4.0", "spark-3.5-4.2", "spark-4.0-4.3"),
+      Seq("spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2", "spark-4.0-4.3"),
       delta = Some("delta-spark_4.0_2.13" -> "4.4.0")
     ),
     SparkLine(
@@ -85,7 +85,7 @@ object SparkLines {
       "4.1.3",
       "2.13.17",
       "17",
-      Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
+      Seq("spark-4.1-4.3", "spark-3.5-4.1", "spark-3.5-4.2", "spark-4.0-4.3"),
       delta = Some("delta-spark_4.1_2.13" -> "4.4.0")
     ),
     SparkLine(
@@ -93,7 +93,7 @@ object SparkLines {
       "4.2.0",
       "2.13.18",
       "17",
-      Seq("spark-4.1-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
+      Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
       // The release for the line before reads, writes and merges by path on this one.
       delta = Some("delta-spark_4.1_2.13" -> "4.2.0")
     ),
@@ -102,7 +102,7 @@ object SparkLines {
       "4.3.0",
       "2.13.18",
       "17",
-      Seq("spark-4.1-4.3", "spark-4.3", "spark-4.0-4.3"),
+      Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-4.3", "spark-4.0-4.3"),
       unmanaged = Some(".cache/spark-4.3.0/jars"),
       leftOut = Seq("ConnectorSuite.scala")
     )

@@ -32,12 +32,12 @@ LACKS = {
     "3.5": (
         "Spark 3.5 hands no value of a subquery to the readers of files: where adaptive execution is off, there are no "
         "runtime filters.",
-        "Connectors take runtime filters as lists of keys alone, not as ranges.",
         "EXPLAIN has no section of Springbok: `springbok.report` and `python -m springbok explain` show it.",
         "There are no collations, no variants, and no decimals that a file stores with fewer digits.",
         "A cached table that is not filled yet is estimated by Spark's size of it.",
         "The listener thread of Java 8 inherits the thread-local values of the thread that makes it.",
     ),
+    "3.5, 4.0 and 4.1": ("Spark hands runtime filters to connectors as lists of keys alone, not as ranges.",),
     "4.3": ("The tests with a connector of Spark's own do not run: its test classes are not published.",),
 }
 
@@ -70,7 +70,7 @@ def page(results: dict[str, Any]) -> str:
             for title, groups in CAPABILITIES.items()
         ),
     ]
-    lacks = [f"## What Spark {line} lacks\n\n" + "\n".join(f"- {r}" for r in why) for line, why in LACKS.items()]
+    lacks = [f"## Missing on Spark {line}\n\n" + "\n".join(f"- {r}" for r in why) for line, why in LACKS.items()]
     return (
         "\n\n".join(
             [

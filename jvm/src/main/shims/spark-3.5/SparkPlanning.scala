@@ -1,18 +1,12 @@
 package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.{BuildSide, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, UnresolvedHint}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.{
-  InSubqueryExec,
-  LocalTableScanExec,
-  SubqueryAdaptiveBroadcastExec,
-  SubqueryExec
-}
+import org.apache.spark.sql.execution.SubqueryAdaptiveBroadcastExec
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
@@ -23,21 +17,6 @@ object SparkPlanning extends JoinSelectionHelper {
 
   /** Whether a scan hands the value of a scalar subquery to the reader of its files. */
   val scansPushSubqueries: Boolean = false
-
-  /**
-   * The predicate as a scan of a connector takes it at run time; None if it cannot. This version takes lists alone, in the form
-   * of a finished subquery.
-   */
-  def connectorFilter(predicate: Expression): Option[Expression] = predicate match {
-    case In(a: Attribute, list) if list.forall(_.isInstanceOf[Literal]) =>
-      val values = list.collect { case Literal(v, _) => v }
-      val rows = LocalTableScanExec(Seq(a.newInstance()), values.map(InternalRow(_)))
-      val keys = SubqueryExec("keys", rows)
-      val id = NamedExpression.newExprId
-      Some(DynamicPruningExpression(InSubqueryExec(a, keys, id, false, null, values.toArray[Any])))
-    case EqualTo(a: Attribute, value: Literal) => connectorFilter(In(a, Seq(value)))
-    case _ => None
-  }
 
   /** Runs a rule where Spark resolves hints. */
   def injectHintRule(e: SparkSessionExtensions, rule: Rule[LogicalPlan]): Unit =

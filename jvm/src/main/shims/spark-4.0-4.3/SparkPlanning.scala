@@ -18,9 +18,6 @@ object SparkPlanning extends JoinSelectionHelper {
   /** Whether a scan hands the value of a scalar subquery to the reader of its files. */
   val scansPushSubqueries: Boolean = true
 
-  /** The predicate as a scan of a connector takes it at run time; None if it cannot. */
-  def connectorFilter(predicate: Expression): Option[Expression] = Some(predicate)
-
   /** Runs a rule where Spark resolves hints. */
   def injectHintRule(e: SparkSessionExtensions, rule: Rule[LogicalPlan]): Unit =
     e.injectHintResolutionRule(_ => rule)

@@ -15,9 +15,6 @@ object SparkFeatures {
   /** Whether a file's decimals are read as decimals of more digits. */
   val readsWiderDecimals: Boolean = false
 
-  /** Whether a scan of a connector takes runtime filters that are no lists. */
-  val connectorsTakeRanges: Boolean = false
-
   val variants: Boolean = false
 
   /** Whether EXPLAIN has sections of extensions. */

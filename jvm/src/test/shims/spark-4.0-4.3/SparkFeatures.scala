@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.types.{DataType, StringType}
 import org.apache.spark.util.AccumulatorV2
 
@@ -9,14 +10,12 @@ object SparkFeatures {
   /** A string type that compares other than by bytes. */
   val collated: Option[DataType] = Some(StringType("UTF8_LCASE"))
 
-  /** The clause that gives a string a collation. */
-  def collate(name: String): String = s"COLLATE $name"
+  /** The clause that gives a string a collation. Spark 4.0 has none that trims. */
+  def collate(name: String): String =
+    if (SPARK_VERSION.startsWith("4.0.") && name.endsWith("RTRIM")) "" else s"COLLATE $name"
 
   /** Whether a file's decimals are read as decimals of more digits. */
   val readsWiderDecimals: Boolean = true
-
-  /** Whether a scan of a connector takes runtime filters that are no lists. */
-  val connectorsTakeRanges: Boolean = true
 
   val variants: Boolean = true
 

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Literal}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.SparkConnectors
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PrunableColumns, PushedFilter}
@@ -27,7 +27,7 @@ private[springbok] object ConnectorPruning {
         (kind, predicate) <- predicates.exact(few).orElse(predicates.bounded(k))
         // If there are no keys at all, the row test removes every row.
         if predicate != Literal.FalseLiteral
-        taken <- SparkPlanning.connectorFilter(predicate)
+        taken <- SparkConnectors.runtimeFilter(predicate)
       } yield PushedFilter(kind, taken, partition = true, None)
     }
 
@@ -35,6 +35,6 @@ private[springbok] object ConnectorPruning {
   def bound(scan: BatchScanExec, column: Attribute, c: Comparison, value: Any): Option[PushedFilter] =
     for {
       predicate <- KeyPredicates.bound(column, c, value) if PrunableColumns.names(scan, column)
-      taken <- SparkPlanning.connectorFilter(predicate)
+      taken <- SparkConnectors.runtimeFilter(predicate)
     } yield PushedFilter(c.kind, taken, partition = true, None)
 }

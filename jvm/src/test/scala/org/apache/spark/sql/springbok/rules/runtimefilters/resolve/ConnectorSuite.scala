@@ -8,7 +8,8 @@ import org.apache.spark.sql.connector.catalog.{
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.springbok.{Slow, Smoke, SparkFeatures, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.catalyst.SparkConnectors
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -68,7 +69,7 @@ class ConnectorSuite extends SpringbokTest {
   }
 
   test("a connector is asked for a range where keys are too many to list") {
-    assume(SparkFeatures.connectorsTakeRanges)
+    assume(SparkConnectors.takeRanges)
     conf(shuffled :+ (FilterConf.IN_LIMIT.key -> "3"): _*) {
       val df = same(byMonth("mem.fact"))
       assert(used(df).exists(_.kinds.contains("minmax")), why(df))
