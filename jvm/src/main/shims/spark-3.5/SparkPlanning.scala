@@ -1,12 +1,13 @@
 package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.{BuildSide, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, UnresolvedHint}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.SubqueryAdaptiveBroadcastExec
+import org.apache.spark.sql.execution.{LocalTableScanExec, SparkPlan, SubqueryAdaptiveBroadcastExec}
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
@@ -17,6 +18,10 @@ object SparkPlanning extends JoinSelectionHelper {
 
   /** Whether a scan hands the value of a scalar subquery to the reader of its files. */
   val scansPushSubqueries: Boolean = false
+
+  /** A plan that gives these rows. */
+  def localTable(output: Seq[Attribute], rows: Seq[InternalRow]): SparkPlan =
+    LocalTableScanExec(output, rows)
 
   /** Runs a rule where Spark resolves hints. */
   def injectHintRule(e: SparkSessionExtensions, rule: Rule[LogicalPlan]): Unit =
