@@ -39,7 +39,9 @@ lazy val springbok = (project in file("jvm"))
     // A Spark that Maven does not serve: the jars in PySpark's package.
     Compile / unmanagedJars ++= line.unmanaged.toSeq.flatMap { folder =>
       Attributed.blankSeq(
-        ((ThisBuild / baseDirectory).value / folder ** "*.jar").get.filterNot(j => j.name.matches("scala-(library|compiler|reflect)-.*"))
+        ((ThisBuild / baseDirectory).value / folder ** "*.jar").get.filterNot(j =>
+          j.name.matches("scala-(library|compiler|reflect)-.*")
+        )
       )
     },
     Test / unmanagedSourceDirectories ++= line.shims.map(s =>
