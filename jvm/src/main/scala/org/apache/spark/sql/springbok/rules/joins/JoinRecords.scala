@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.joins
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
@@ -23,10 +23,15 @@ private[joins] object JoinRecords {
   }
 
   /** What Spark's own planner makes of a join, by the sizes that it knows. */
-  private def sparks(j: Join): Option[Strategy] =
-    SparkSession.active.sessionState.planner.JoinSelection(j).collectFirst { case p: BaseJoinExec =>
+  private def sparks(j: Join): Option[Strategy] = {
+    // Spark warns of hints that it cannot follow, once more when it plans the join.
+    val quiet =
+      if (j.hint == JoinHint.NONE) j
+      else j.copy(hint = UserHints.possible(j.hint, PossibleStrategies.hints(j)))
+    SparkSession.active.sessionState.planner.JoinSelection(quiet).collectFirst { case p: BaseJoinExec =>
       Strategy.of(p)
     }
+  }
 
   /**
    * The plan as it is, with its joins on record, so that the report shows the failure. A join whose record is what failed

@@ -50,6 +50,13 @@ private[springbok] object UserHints {
     }
   }
 
+  /** The hint without what cannot be followed. */
+  def possible(hint: JoinHint, possible: Possible): JoinHint = {
+    def kept(info: Option[HintInfo], allowed: Set[JoinStrategyHint]) =
+      info.filter(_.strategy.forall(s => allowed(s) || !order.contains(s)))
+    JoinHint(kept(hint.leftHint, possible.left), kept(hint.rightHint, possible.right))
+  }
+
   private def why(s: JoinStrategyHint, side: String, possible: Possible): String = s match {
     case SHUFFLE_MERGE | SHUFFLE_HASH if !possible.equi => "the join has no equality between its sides"
     case SHUFFLE_MERGE => "the keys cannot be sorted, or the join's type cannot be merged"
