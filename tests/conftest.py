@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,10 +12,13 @@ import jsonschema
 import pytest
 import springbok
 from pyspark.sql import DataFrame, SparkSession
+from springbok.jar import Spark
 from springbok.reports import Report
 from springbok.tpch import generate, load, query
 
 from benchmarks.harness import data
+
+_STRATEGIES = "broadcast hash|shuffled hash|sort-merge|broadcast nested loop|cartesian"
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +62,30 @@ def valid() -> Callable[[Report], None]:
 
     def check(report: Report) -> None:
         validator.validate(report.to_dict())
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def explained() -> Callable[[DataFrame], None]:
+    """The check that EXPLAIN's section contradicts neither the executed plan nor the report."""
+
+    def check(df: DataFrame) -> None:
+        if not Spark(df.sparkSession.version).explains:
+            return
+        gateway = df.sparkSession._jvm
+        assert gateway is not None
+        mode = gateway.org.apache.spark.sql.execution.ExplainMode.fromString("simple")
+        plan, _, section = (
+            df._jdf.queryExecution().explainString(mode).partition("== Extended Information (Springbok) ==")
+        )
+        r = springbok.report(df)
+        joins = re.findall(rf"^join \d+ .*?: ({_STRATEGIES})", section, re.M)
+        assert Counter(joins) == r.strategies, section
+        for name in re.findall(r"^filter (RF\d+) .*: (?:used|placed)", section, re.M):
+            assert name in plan, section
+        used = len(re.findall(r"^filter RF\d+ .*: used", section, re.M))
+        assert used == sum(f.status == "used" for f in r.filters), section
 
     return check
 

@@ -24,7 +24,9 @@ def outcome(df: DataFrame) -> Any:
 
 
 @pytest.mark.slow
-def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None]) -> None:
+def test_answers_and_reports(
+    tpcds: SparkSession, valid: Callable[[Report], None], explained: Callable[[DataFrame], None]
+) -> None:
     different, joins, filters = [], 0, 0
     for name, sql in spark_tests.texts("tpcds").items():
         planned = springbok.report(tpcds.sql(sql))
@@ -39,6 +41,8 @@ def test_answers_and_reports(tpcds: SparkSession, valid: Callable[[Report], None
             different.append(name)
         executed = springbok.report(df)
         valid(executed)
+        if executed.state == "executed":
+            explained(df)
         assert executed.state == ("planned" if isinstance(off, str) else "executed") and not executed.failures, name
         assert str(executed) and executed.text(verbose=True) and executed._repr_html_(), name
         joins += len(executed.joins)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import springbok
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from springbok.cli import demo
 from springbok.reports import Report
 from springbok.session import temporarily
@@ -22,6 +22,16 @@ def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str, valid: Ca
     assert row.equal
     assert not report.failures
     assert all(j.reason for j in report.joins)
+
+
+@pytest.mark.parametrize("name", ["q2", "q5", "q11", "q20", "q21", "q22"])
+def test_explain_agrees_with_the_plan(
+    spark: SparkSession, tpch: Path, name: str, explained: Callable[[DataFrame], None]
+) -> None:
+    df = spark.sql(query(name))
+    explained(df)
+    df.collect()
+    explained(df)
 
 
 def test_answers_are_equal_in_any_join_order(spark: SparkSession, tpch: Path) -> None:

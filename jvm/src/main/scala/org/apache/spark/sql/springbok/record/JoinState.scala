@@ -73,10 +73,23 @@ object JoinState {
   /** On a logical join. Joins are never shared between queries, as expressions are. */
   val tag: TreeNodeTag[JoinState] = TreeNodeTag[JoinState]("springbok.join")
 
+  /**
+   * On a logical join, the decision that its hint stands for. A physical join is linked to the logical join that it was
+   * planned from. So a plan that adaptive execution keeps has its own decisions, and not those of a re-planning that was
+   * rejected.
+   */
+  val decisionTag: TreeNodeTag[JoinDecision] = TreeNodeTag[JoinDecision]("springbok.join.decision")
+
   def of(j: LogicalPlan): Option[JoinState] = j.getTagValue(tag)
 
   def of(p: SparkPlan): Option[JoinState] = p match {
     case j: BaseJoinExec => j.logicalLink.flatMap(l => of(l))
+    case _ => None
+  }
+
+  /** The decision that led to a physical join. */
+  def decision(p: SparkPlan): Option[JoinDecision] = p match {
+    case j: BaseJoinExec => j.logicalLink.flatMap(_.getTagValue(decisionTag))
     case _ => None
   }
 

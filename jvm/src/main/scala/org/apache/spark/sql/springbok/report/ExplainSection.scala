@@ -1,52 +1,108 @@
 package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{
-  AdaptiveSparkPlanExec,
-  AdaptiveSparkPlanHelper,
-  QueryStageExec
-}
-import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.report.model._
 
-/** A line for each join and each runtime filter of a plan, with the reason. */
-private[springbok] object ExplainSection extends AdaptiveSparkPlanHelper {
+/**
+ * The section of EXPLAIN: a line for each join and each runtime filter of the plan, with the reason, and what else was changed
+ * or is missing. It is made of the same entries as the report.
+ *
+ * Spark does not tell a provider the mode of EXPLAIN, so all modes show the same text.
+ */
+private[springbok] object ExplainSection {
 
-  def of(plan: SparkPlan): String = plan match {
-    // Spark describes the plan for its listeners after each stage. Decisions are shown when all have been made.
-    case a: AdaptiveSparkPlanExec
-        if !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec]) =>
-      ""
-    case _ => decisions(plan)
+  def of(plan: SparkPlan): String =
+    // Spark describes the plan for its listeners after each stage.
+    if (running(plan)) "The query has not finished. Its decisions are shown when it has."
+    else ReportParts.of(plan).filter(_.state.isDefined).fold("")(lines(_).mkString("\n"))
+
+  private def running(plan: SparkPlan): Boolean = ReportParts.adaptive(plan).exists { a =>
+    !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec])
   }
 
-  private def decisions(plan: SparkPlan): String = {
-    val record = collectWithSubqueries(plan) { case j: BaseJoinExec => j }.iterator
-      .flatMap(JoinState.of(_))
-      .nextOption()
-      .map(_.query.log)
-    record.fold("")(r =>
-      (r.joins.map(join) ++ r.filters.map(filter) ++ r.failures.map(failure)).mkString("\n")
-    )
+  private def lines(r: ReportParts): Seq[String] =
+    r.joins.flatMap(join(_, r.ran)) ++
+      r.filters.filterNot(notOfThisPlan).map(filter) ++
+      r.joinOrder.flatMap(order) ++
+      r.conjuncts.filter(_.changed).map(conjuncts) ++
+      r.tables.flatMap(missing).distinct ++
+      memory(r.resources) ++
+      r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it")
+
+  private def join(j: JoinEntry, ran: Boolean): Seq[String] = {
+    val what = Seq(
+      Some(strategy(j, ran)),
+      j.distribution.filterNot(d => j.strategy.exists(_.startsWith(d))),
+      j.before.filter(_ => j.revised).map(b => s"changed at run time from $b"),
+      j.memoryBytes.map(b => s"${Reason.bytes(b)} of each executor")
+    ).flatten.mkString(", ")
+    val alone = j.sparkStrategy
+      .filterNot(s => j.plannedBySpark || label(j).contains(s))
+      .map(s => s"Spark alone: $s")
+    val why = (j.reason.map(reason) ++ alone).mkString("; ")
+    val first = s"join ${j.id} ${j.`type`} ${keys(j)}: $what" + (if (why.isEmpty) "" else s" ($why)")
+    val hint = j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"the hint $h is not followed")
+    first +: (hint ++ j.notes.map(reason)).map("  " + _).toSeq
   }
 
-  private def join(j: LoggedJoin): String = {
-    val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(", ")
-    val choice = j.latest.orElse(j.planned).map(_.choice)
-    val what = choice.fold("undecided") { c =>
-      s"${Strategy.label(c.chosen)} (${c.reason.code}: ${c.reason.text})"
+  private def strategy(j: JoinEntry, ran: Boolean): String = label(j).getOrElse {
+    if (ran) "not in the plan any more" else j.planned.getOrElse("not in the plan")
+  }
+
+  /** What executes the join. */
+  private def label(j: JoinEntry): Option[String] =
+    j.strategy.map(_ + j.build.fold("")(b => s", build $b"))
+
+  private def keys(j: JoinEntry): String =
+    if (j.leftKeys.isEmpty) j.otherConjuncts.fold("no condition")("on " + _)
+    else j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(" AND ")
+
+  /** Placed, and left out of the plan that was kept. */
+  private def notOfThisPlan(f: FilterEntry): Boolean =
+    f.id.isDefined && f.toFragments.isEmpty && (f.status == "placed" || f.status == "unused")
+
+  private def filter(f: FilterEntry): String = {
+    val target = (f.targetTable ++ f.targetColumn).mkString(".")
+    val name = (f.id ++ Option(target).filter(_.nonEmpty).map(_ + " <-")).mkString("", " ", " ")
+    val expected = f.expectedRetained.map(r => f"expected to retain ${r * 100}%.0f%% of the rows")
+    val effect = f.status match {
+      case "placed" => expected
+      case "used" => removed(f)
+      case _ => None
     }
-    s"join ${j.id} ${j.joinType} $keys: $what"
+    s"filter ${name.trim}${if (name.trim.isEmpty) "" else " "}${f.source} of join ${f.join}: ${f.status}" +
+      effect.fold("")(", " + _) + s" (${reason(f.reason)})"
   }
 
-  private def filter(f: FilterRecord): String = {
-    val target = f.target.map(t => s" -> ${t.table}.${t.column}")
-    val state = f.state
-    val status = FilterReport.status(state, ran = false)
-    s"${f.id} ${f.sourceKey}${target.getOrElse("")} of join ${f.join}: $status (${state.reason.code}: ${state.reason.text})"
+  private def removed(f: FilterEntry): Option[String] = {
+    val rows = for (n <- f.rowsRemoved; of <- f.rowsIn) yield s"removed $n of $of rows"
+    val groups =
+      for (n <- f.rowGroupsRemoved; of <- f.rowGroups if n > 0)
+        yield s"skipped $n of $of row groups"
+    val files = for (n <- f.filesRead; of <- f.files if n < of) yield s"read $n of $of files"
+    Some((rows ++ groups ++ files).mkString(", ")).filter(_.nonEmpty)
   }
 
-  private def failure(f: (String, String)): String =
-    s"${f._1} failed with ${f._2}; the plan went on without it"
+  private def order(o: JoinOrderEntry): Option[String] =
+    o.after.map(a => s"join order: $a instead of ${o.before} (${reason(o.reason)})")
+
+  private def conjuncts(c: ConjunctsEntry): String = {
+    val cost = "%.0f ns a row instead of %.0f".formatLocal(java.util.Locale.ROOT, c.costAfter, c.costBefore)
+    s"conjuncts of ${c.operator}: ${c.order.map(_.condition).mkString(", then ")} ($cost)"
+  }
+
+  private def missing(t: TableEntry): Option[String] = {
+    val (rows, columns) = t.missingStatistics.partition(_ => t.rows.isEmpty)
+    if (t.missingStatistics.isEmpty) None
+    else if (rows.nonEmpty) Some(s"table ${t.name.getOrElse("?")}: no statistics")
+    else Some(s"table ${t.name.getOrElse("?")}: no statistics of ${columns.mkString(", ")}")
+  }
+
+  private def memory(r: Resources): Option[String] = r.joinMemoryPerExecutorBytes.map { b =>
+    s"memory: the joins may take ${Reason.bytes(b)} of each executor's ${Reason.bytes(r.executorHeapBytes.toDouble)} heap"
+  }
+
+  private def reason(r: ReasonEntry): String = s"${r.code}: ${r.text}"
 }

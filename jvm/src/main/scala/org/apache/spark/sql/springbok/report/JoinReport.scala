@@ -122,15 +122,11 @@ final private[springbok] class JoinReport(
     )
   }
 
-  /** The decision that led to the join that the plan has. */
-  private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] = {
-    def fits(d: JoinDecision): Boolean = node.forall { n =>
-      val chosen = d.choice.chosen
-      chosen == Strategy.Spark || Strategy.label(chosen) == described(join(n))
-    }
-    val latest = if (numbers.ran) j.latest else j.planned
-    latest.filter(fits).orElse(j.planned.filter(fits)).orElse(latest)
-  }
+  /** The decision that led to the join that the plan has; for a join that it does not have, the last one. */
+  private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] =
+    node
+      .flatMap(n => JoinState.decision(n.plan))
+      .orElse(if (numbers.ran) j.latest else j.planned)
 
   private def memory(j: LoggedJoin, n: PlanNode): Option[Double] =
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
@@ -174,6 +170,12 @@ private[springbok] object JoinReport {
     g.nodes.flatMap(n => JoinState.of(n.plan).map(_.id -> n)).toMap
 
   private def join(n: PlanNode): BaseJoinExec = n.plan.asInstanceOf[BaseJoinExec]
+
+  /** How many joins a plan has of each strategy. */
+  def strategies(graph: PlanGraph): Map[String, Int] = {
+    val all = graph.nodes.map(_.plan).collect { case j: BaseJoinExec => Strategy.of(j).name }
+    ListMap.from(all.groupBy(identity).view.mapValues(_.size).toSeq.sortBy(_._1))
+  }
 
   private def described(j: BaseJoinExec): String = Strategy.label(Strategy.of(j))
 

@@ -61,7 +61,7 @@ object LastReports extends SparkListener with Logging {
   private def finished(e: SparkListenerSQLExecutionEnd): Unit = {
     val session = e.qe.sparkSession
     val history = session.sessionState.conf.getConf(ReportConf.HISTORY)
-    for (r <- SpringbokReport.stateOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
+    for (r <- ReportParts.stateOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
       logInfo(line(e.executionId, r, e.qe))
       if (history > 0) keep(session, history, entry(e))
     }

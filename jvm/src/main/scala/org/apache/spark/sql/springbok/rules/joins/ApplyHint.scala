@@ -3,17 +3,25 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState}
 
 /** Tells Spark's planner the chosen strategy by a hint on the join. */
 private[joins] object ApplyHint {
 
-  def apply(j: Join, record: JoinState, chosen: Strategy): Join = {
+  /**
+   * @param decided
+   *   what the hint stands for from now on
+   */
+  def apply(j: Join, record: JoinState, chosen: Strategy, decided: Option[JoinDecision]): Join = {
     // Springbok's own earlier hint gives way to the query's.
     val hint = of(chosen).getOrElse(if (record.hinted) record.userHint else j.hint)
     record.hinted = chosen != Strategy.Spark
-    val out = if (hint == j.hint) j else j.copy(hint = hint)
+    val before = j.getTagValue(JoinState.decisionTag)
+    val now = decided.filterNot(d => before.exists(_.choice == d.choice)).orElse(before)
+    // If adaptive execution rejects this planning, the plan that it keeps still has the node with the old decision.
+    val out = if (hint == j.hint && (before.isEmpty || now == before)) j else j.copy(hint = hint)
     out.setTagValue(JoinState.tag, record)
+    now.foreach(out.setTagValue(JoinState.decisionTag, _))
     out
   }
 

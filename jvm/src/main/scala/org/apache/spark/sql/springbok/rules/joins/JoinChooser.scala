@@ -23,16 +23,16 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
     val decision = decide(j, record)
     record.feedsPruning = decision.choice.constraint.contains(Constraint.FeedsPartitionPruning)
     record.decide(decision, budget.held(j, record, decision))
-    ApplyHint(j, record, decision.choice.chosen)
+    ApplyHint(j, record, decision.choice.chosen, Some(decision))
   }
 
   /** The join as decided anew after a stage has finished. */
   def revise(j: Join, record: JoinState): Join = {
     val decision = decide(j, record)
     // What was decided before the broadcast began still says why.
-    if (!decision.choice.constraint.contains(Constraint.BroadcastStarted))
-      record.decide(decision, budget.held(j, record, decision))
-    ApplyHint(j, record, decision.choice.chosen)
+    val decided = Option.unless(decision.choice.constraint.contains(Constraint.BroadcastStarted))(decision)
+    decided.foreach(d => record.decide(d, budget.held(j, record, d)))
+    ApplyHint(j, record, decision.choice.chosen, decided)
   }
 
   private def decide(j: Join, record: JoinState): JoinDecision = {

@@ -41,8 +41,10 @@ private[joins] object JoinRecords {
     plan.foreach {
       case j: Join if j.getTagValue(JoinState.tag).isEmpty =>
         for (r <- Try(add(j, query))) {
-          r.decide(JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None), held = 0)
+          val left = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
+          r.decide(left, held = 0)
           j.setTagValue(JoinState.tag, r)
+          j.setTagValue(JoinState.decisionTag, left)
         }
       case _ =>
     }

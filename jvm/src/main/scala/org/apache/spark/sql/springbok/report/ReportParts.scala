@@ -1,0 +1,95 @@
+package org.apache.spark.sql.springbok.report
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.{CommandResultExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.springbok.cost.Cluster
+import org.apache.spark.sql.springbok.record.{DecisionLog, LoggedConjuncts, LoggedOrder, PlanningState}
+import org.apache.spark.sql.springbok.report.model._
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/** The parts of a query's report. Each is made when it is first asked for: `EXPLAIN` shows only some of them. */
+final private[springbok] class ReportParts(session: SparkSession, optimized: LogicalPlan, plan: SparkPlan) {
+  val state: Option[PlanningState] = ReportParts.stateOf(optimized)
+  val log: DecisionLog = state.fold(new DecisionLog)(_.log)
+  private lazy val graph = new PlanGraph(plan)
+
+  private lazy val numbers =
+    new PlanNumbers(graph, ReportParts.executed(plan, graph), state.fold(new PlanStats.Lasting)(_.lasting))
+
+  private lazy val joinReport =
+    new JoinReport(log, graph, ReportParts.initial(plan).filter(_ => numbers.ran), numbers)
+
+  def ran: Boolean = numbers.ran
+  lazy val joins: Seq[JoinEntry] = joinReport.entries
+  lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers).entries
+  lazy val tables: Seq[TableEntry] = new TableReport(optimized, graph, numbers).entries
+  lazy val fragments: Seq[FragmentEntry] = new FragmentReport(graph, numbers).entries
+
+  lazy val resources: Resources = {
+    val c = Cluster.of(session.sparkContext, session.sessionState.conf)
+    Resources(
+      executors = c.executors,
+      coresPerExecutor = c.coresPerExecutor,
+      executorHeapBytes = c.executorHeap,
+      driverHeapBytes = c.driverHeap,
+      shufflePartitions = c.shufflePartitions,
+      joinMemoryPerExecutorBytes = joinReport.memoryPerExecutor
+    )
+  }
+
+  def joinOrder: Seq[JoinOrderEntry] = log.orders.map { o: LoggedOrder =>
+    JoinOrderEntry(o.relations, o.before, o.after, o.costBefore, o.costAfter, ReasonEntry(o.reason))
+  }
+
+  def conjuncts: Seq[ConjunctsEntry] = log.conjuncts.map { c: LoggedConjuncts =>
+    ConjunctsEntry(
+      c.operator,
+      c.changed,
+      c.before,
+      c.after,
+      c.order.map(e => ConjunctEntry(e.condition, e.cost, e.selectivity, e.mayRaise))
+    )
+  }
+
+  def failures: Seq[FailureEntry] = log.failures.map { case (rule, error) => FailureEntry(rule, error) }
+
+  /** How many joins the plan has of each strategy, whoever decided them. */
+  def strategies: Map[String, Int] = JoinReport.strategies(graph)
+}
+
+private[springbok] object ReportParts {
+
+  /** Of a physical plan alone; None if its logical plan is not known. */
+  def of(plan: SparkPlan): Option[ReportParts] =
+    logical(plan).flatMap(l => Option(plan.session).map(s => new ReportParts(s, l, plan)))
+
+  def stateOf(plan: LogicalPlan): Option[PlanningState] =
+    plan.collectWithSubqueries { case p => p }.iterator.flatMap(PlanningState.of).nextOption()
+
+  /** The adaptive execution of a plan. */
+  def adaptive(plan: SparkPlan): Option[AdaptiveSparkPlanExec] = below(plan).collectFirst {
+    case a: AdaptiveSparkPlanExec => a
+  }
+
+  private def below(plan: SparkPlan): SparkPlan = plan match {
+    case c: CommandResultExec => c.commandPhysicalPlan
+    case other => other
+  }
+
+  /** The optimized plan that a physical plan was made from, as far as it is linked to one. */
+  private def logical(plan: SparkPlan): Option[LogicalPlan] =
+    adaptive(plan)
+      .map(_.context.qe.optimizedPlan)
+      .orElse(below(plan).collectFirst(Function.unlift((p: SparkPlan) => p.logicalLink)))
+
+  /** The plan that adaptive execution started with. */
+  private def initial(plan: SparkPlan): Option[PlanGraph] =
+    adaptive(plan).map(a => new PlanGraph(a.initialPlan))
+
+  private def executed(plan: SparkPlan, graph: PlanGraph): Boolean =
+    adaptive(plan)
+      .map(_.isFinalPlan)
+      .getOrElse(graph.nodes.exists(n => PlanNumbers.metric(n.plan, "numOutputRows").exists(_ > 0)))
+}
