@@ -200,6 +200,25 @@ def test_explain_shows_the_section(spark: SparkSession, tpch: Path, capsys: pyte
     assert re.search(r"RuntimeFilter.*\nRF000 -> o_custkey", text)
 
 
+def test_what_to_change_has_the_statement_that_collects_what_is_missing(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql("CREATE TABLE uncounted USING csv AS SELECT id AS k FROM range(100)")
+    loose = str(tmp_path / "loose")
+    spark.range(5).write.csv(loose)
+    spark.read.schema("k BIGINT").csv(loose).createOrReplaceTempView("loose")
+    try:
+        sql = "SELECT * FROM uncounted JOIN loose USING (k)"
+        r = springbok.report(spark.sql(sql))
+        statement = "ANALYZE TABLE default.uncounted COMPUTE STATISTICS FOR COLUMNS k"
+        assert f"Collect statistics: {statement}\n" in str(r)
+        assert "Store loose as Parquet or ORC" in str(r)
+        assert "Tables without statistics: loose, uncounted." in r.text(verbose=True)
+        assert statement in r.text(verbose=True) and statement in r._repr_html_()
+        spark.sql(statement)
+        assert "ANALYZE" not in str(springbok.report(spark.sql(sql)))
+    finally:
+        spark.sql("DROP TABLE uncounted")
+
+
 def test_conjuncts_that_changed_places(spark: SparkSession, tpch: Path) -> None:
     df = spark.sql("SELECT * FROM part WHERE p_comment LIKE '%a%b%' AND p_size > 49")
     r = springbok.report(df)

@@ -18,8 +18,9 @@ class Slot:
 class Table:
     """A table, once for each time that the query reads it.
 
-    `rows_source` is analyzed, footer, runtime, estimated or unknown; `missing_statistics` is ("rows",), or the join
-    columns whose distinct values are unknown. What ends in `_read` was observed.
+    `rows_source` is analyzed, footer, runtime, estimated or unknown; `missing_statistics` are the join columns whose
+    distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a table of the
+    session catalog. What ends in `_read` was observed.
     """
 
     format: str
@@ -28,6 +29,7 @@ class Table:
     name: str | None = None
     rows: float | None = None
     missing_statistics: tuple[str, ...] = ()
+    analyze: str | None = None
     slots: tuple[Slot, ...] = ()
     files: int | None = None
     footers_read: int | None = None

@@ -20,6 +20,7 @@ from springbok.render.words import (
     read,
     size,
     state,
+    statements,
     strategy,
     used,
     verdict,
@@ -67,7 +68,7 @@ def fragment(r: ReportData) -> str:
     versions = f"<strong>Springbok {escape(r.springbok)}</strong> on Spark {escape(r.spark)}"
     return _framed(
         f"<p>{versions}: {_chip(r.state, state(r))}</p>",
-        *(f"<p>{escape(t)}</p>" for t in (r.note, missing(r)) if t),
+        *(f"<p>{escape(t)}</p>" for t in (r.note, *missing(r)) if t),
         *(f"<p>{_chip('bad', 'failed')} {escape(f['rule'])} with {escape(f['error'])}</p>" for f in r.failures),
         _joins(r),
         _filters(r),
@@ -86,6 +87,7 @@ def fragment(r: ReportData) -> str:
         ),
         f'<h3>Plan</h3><div class="scroll">{picture}</div>' if picture else "",
         _tables(r),
+        _section("Statistics to collect", ("statement",), [(_code(t),) for t in statements(r)]),
         f"<p>{escape(asks)}</p>" if memory else "",
         _section(
             "Settings that differ from the default",
@@ -182,7 +184,7 @@ def _tables(r: ReportData) -> str:
             escape(t.format),
             size(t.bytes),
             f"{amount(t.rows)} ({escape(t.rows_source)})"
-            + (f" {_chip('bad', 'no statistics')}" if "rows" in t.missing_statistics else ""),
+            + (f" {_chip('bad', 'no statistics')}" if t.rows is None else ""),
             escape(read(t)),
             _code(", ".join(t.columns)),
         )

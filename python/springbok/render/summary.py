@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from springbok.model import Alternative, Filter, Join, Reason, ReportData
 from springbok.render.lines import section, table, wrap
-from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, strategy
+from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, statements, strategy
 
 T = TypeVar("T")
 
@@ -75,8 +75,10 @@ def _advice(r: ReportData) -> Iterator[str]:
     """What would make the plan better, most important first."""
     for failure in r.failures:
         yield f"Report a bug: the rule {failure['rule']} failed with {failure['error']}. The plan went on without it."
-    for name in sorted({t.name or "?" for t in r.tables if "rows" in t.missing_statistics}):
-        yield f"Collect statistics: ANALYZE TABLE {name} COMPUTE STATISTICS FOR ALL COLUMNS."
+    for name in sorted({t.name or "?" for t in r.tables if t.rows is None and not t.analyze}):
+        yield f"Store {name} as Parquet or ORC, or as a table that can be analyzed: its rows are unknown."
+    for statement in statements(r):
+        yield f"Collect statistics: {statement}"
     for j in r.joins:
         if j.hint_honoured is False:
             yield f"Remove or correct the hint {j.hint} of join {j.id}: it cannot be followed."

@@ -21,6 +21,7 @@ from springbok.render.words import (
     read,
     size,
     state,
+    statements,
     strategy,
     used,
     verdict,
@@ -58,8 +59,9 @@ def _comparison(c: ComparisonData) -> Iterator[str]:
 
 def _lines(r: ReportData) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
-    for text in filter(None, (r.note, missing(r))):
+    for text in filter(None, (r.note, *missing(r))):
         yield from wrap(text, 0)
+    yield from section("Statistics to collect", (line for t in statements(r) for line in wrap(t, 2)))
     yield from section("Tables", (line for t in r.tables for line in _table(t)))
     yield from section("Joins", (line for j in r.joins for line in _join(j)))
     yield from section("Runtime filters", (line for f in r.filters for line in _filter(f)))

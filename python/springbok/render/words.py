@@ -115,10 +115,21 @@ def filter_name(f: Filter) -> str:
     return f"{f.id or 'none'}{kinds} {target}{f.source}"
 
 
-def missing(r: ReportData) -> str:
-    """The tables whose rows are not known, as a warning; empty if there are none."""
-    names = sorted({t.name or "?" for t in r.tables if "rows" in t.missing_statistics})
-    return f"Tables without statistics: {', '.join(names)}." if names else ""
+def missing(r: ReportData) -> list[str]:
+    """The tables whose rows are not known, and the join columns that were not counted, as warnings."""
+    names = sorted({t.name or "?" for t in r.tables if t.rows is None})
+    columns = sorted({f"{t.name or '?'}.{c}" for t in r.tables for c in t.missing_statistics if t.rows is not None})
+    warnings = []
+    if names:
+        warnings.append(f"Tables without statistics: {', '.join(names)}.")
+    if columns:
+        warnings.append(f"Join columns without statistics: {', '.join(columns)}.")
+    return warnings
+
+
+def statements(r: ReportData) -> list[str]:
+    """The SQL statements that collect what is missing."""
+    return sorted({t.analyze for t in r.tables if t.analyze})
 
 
 def read(t: Table) -> str:

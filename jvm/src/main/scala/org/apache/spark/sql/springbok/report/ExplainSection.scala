@@ -16,7 +16,11 @@ private[springbok] object ExplainSection {
   def of(plan: SparkPlan): String =
     // Spark describes the plan for its listeners after each stage.
     if (running(plan)) "The query has not finished. Its decisions are shown when it has."
-    else ReportParts.of(plan).filter(_.state.isDefined).fold("")(lines(_).mkString("\n"))
+    else
+      ReportParts
+        .of(plan)
+        .filter(_.state.isDefined)
+        .fold("")(r => r.session.withActive(lines(r).mkString("\n")))
 
   private def running(plan: SparkPlan): Boolean = ReportParts.adaptive(plan).exists { a =>
     !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec])
@@ -94,10 +98,10 @@ private[springbok] object ExplainSection {
   }
 
   private def missing(t: TableEntry): Option[String] = {
-    val (rows, columns) = t.missingStatistics.partition(_ => t.rows.isEmpty)
-    if (t.missingStatistics.isEmpty) None
-    else if (rows.nonEmpty) Some(s"table ${t.name.getOrElse("?")}: no statistics")
-    else Some(s"table ${t.name.getOrElse("?")}: no statistics of ${columns.mkString(", ")}")
+    val columns =
+      Option(t.missingStatistics).filter(_.nonEmpty).map(_.mkString("no statistics of ", ", ", ""))
+    val what = if (t.rows.isEmpty) Some("unknown rows") else columns
+    what.map(w => s"table ${t.name.getOrElse("?")}: $w" + t.analyze.fold("")("; " + _))
   }
 
   private def memory(r: Resources): Option[String] = r.joinMemoryPerExecutorBytes.map { b =>

@@ -10,7 +10,11 @@ import org.apache.spark.sql.springbok.report.model._
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** The parts of a query's report. Each is made when it is first asked for: `EXPLAIN` shows only some of them. */
-final private[springbok] class ReportParts(session: SparkSession, optimized: LogicalPlan, plan: SparkPlan) {
+final private[springbok] class ReportParts(
+    val session: SparkSession,
+    optimized: LogicalPlan,
+    plan: SparkPlan
+) {
   val state: Option[PlanningState] = ReportParts.stateOf(optimized)
   val log: DecisionLog = state.fold(new DecisionLog)(_.log)
   private lazy val graph = new PlanGraph(plan)

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.report
 
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.FileSourceScanExec
@@ -20,11 +22,28 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     optimized.collectWithSubqueries { case j: Join => j }.flatMap(_.condition).flatMap(_.references)
   )
 
+  /** What has to be analyzed, by table. A table that is read twice is analyzed once. */
+  private lazy val statements: Map[TableIdentifier, String] = optimized
+    .collectWithSubqueries { case AnalyzeTable.Catalogued(id, r) => (id, uncounted(r), rowsUnknown(r)) }
+    .groupBy { case (id, _, _) => id }
+    .flatMap { case (id, reads) =>
+      AnalyzeTable(id, reads.flatMap(_._2), reads.exists(_._3)).map(id -> _)
+    }
+
+  private def rowsUnknown(r: LogicalPlan): Boolean = numbers.statistics(r).rows.isEmpty
+
+  /** As in Impala's warning: the join columns that would have to be counted for the costs to be known. */
+  private def uncounted(r: LogicalPlan): Seq[Attribute] = {
+    val known = numbers.statistics(r)
+    r.output.filter(a => joined.contains(a) && known.ndv(a).isEmpty)
+  }
+
   def entries: Seq[TableEntry] = optimized.collectWithSubqueries {
     case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
       other(r, r.catalogTable.map(_.identifier.table), r.relation.getClass.getSimpleName)
     case r: DataSourceV2ScanRelation => other(r, Some(r.relation.table.name), r.scan.getClass.getSimpleName)
+    case r: HiveTableRelation => other(r, Some(r.tableMeta.identifier.table), "hive")
     case r: InMemoryRelation => other(r, r.cacheBuilder.tableName, "cached")
   }
 
@@ -60,14 +79,13 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
       slots: Seq[Attribute]
   ): TableEntry = {
     val known = numbers.statistics(r)
-    val unknown = r.output.filter(a => joined.contains(a) && known.ndv(a).isEmpty).map(_.name)
     TableEntry(
       name = name,
       format = format,
       rows = known.rows.map(_.value),
       rowsSource = known.rows.fold("unknown")(_.source.name),
-      // As in Impala's warning: what would have to be counted for the costs to be known.
-      missingStatistics = if (known.rows.isEmpty) Seq("rows") else unknown,
+      missingStatistics = uncounted(r).map(_.name),
+      analyze = AnalyzeTable.Catalogued.unapply(r).flatMap { case (id, _) => statements.get(id) },
       slots = slots.map(a => SlotEntry(a.name, a.dataType.sql, Shown.finite(known.ndv(a)))),
       bytes = bytes
     )

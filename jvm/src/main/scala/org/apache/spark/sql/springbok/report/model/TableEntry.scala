@@ -1,12 +1,15 @@
 package org.apache.spark.sql.springbok.report.model
 
-@describe("A table, once for each time that the query reads it; what ends in _read was observed.")
+@describe(
+  "A table, once for each time that the query reads it; what ends in _read was observed. missing_statistics are the join columns without a known number of distinct values, and analyze is the statement that would collect what is missing."
+)
 final case class TableEntry(
     name: Option[String],
     format: String,
     rows: Option[Double],
     @oneOf("runtime", "analyzed", "footer", "estimated", "unknown") rowsSource: String,
     missingStatistics: Seq[String],
+    analyze: Option[String],
     slots: Seq[SlotEntry],
     bytes: BigInt,
     files: Option[Int] = None,

@@ -1,0 +1,48 @@
+package org.apache.spark.sql.springbok.report
+
+import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.sql.catalyst.catalog.{CatalogTableType, HiveTableRelation}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.catalog.CatalogManager
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.types._
+
+/** The statement that collects the statistics which a query lacks of a table. */
+private[springbok] object AnalyzeTable {
+
+  /** A table of Spark's session catalog. Only such tables can be analyzed. */
+  object Catalogued {
+    def unapply(p: LogicalPlan): Option[(TableIdentifier, LogicalPlan)] = (p match {
+      case r: LogicalRelation => r.catalogTable
+      case h: HiveTableRelation => Some(h.tableMeta)
+      case _ => None
+    }).filter(t => t.tableType != CatalogTableType.VIEW && t.identifier.database.isDefined)
+      .map(t => t.identifier -> p)
+  }
+
+  /** None if nothing is missing that Spark can collect. */
+  def apply(id: TableIdentifier, columns: Seq[Attribute], rowsUnknown: Boolean): Option[String] = {
+    val names = columns.filter(a => countable(a.dataType)).map(_.name).distinct
+    val forColumns = if (names.isEmpty) "" else names.map(quoteIfNeeded).mkString(" FOR COLUMNS ", ", ", "")
+    Option.when(rowsUnknown || names.nonEmpty)(s"ANALYZE TABLE ${name(id)} COMPUTE STATISTICS$forColumns")
+  }
+
+  /** The catalog is named only where another one is current. */
+  private def name(id: TableIdentifier): String = {
+    val current = SparkSession.active.sessionState.catalogManager.currentCatalog.name
+    val catalog =
+      Option.unless(current == CatalogManager.SESSION_CATALOG_NAME)(CatalogManager.SESSION_CATALOG_NAME)
+    (catalog ++ id.database ++ Seq(id.table)).map(quoteIfNeeded).mkString(".")
+  }
+
+  /** The types that `AnalyzeColumnCommand` takes. */
+  private def countable(t: DataType): Boolean = t match {
+    case _: CharType | _: VarcharType => false
+    case _: IntegralType | _: DecimalType | DoubleType | FloatType | BooleanType => true
+    case _: DatetimeType | BinaryType | _: StringType => true
+    case _ => false
+  }
+}
