@@ -10,13 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyspark
 from springbok.errors import SpringbokError
+from springbok.jar import installed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _CACHE = Path(__file__).resolve().parents[2] / ".cache"
+# The newest line whose tests jar Maven serves; later ones take it as well.
+_NEWEST = (4, 2)
 _NAME = re.compile(r"(\D*)([\d.]+)(\D*)")
 
 
@@ -27,8 +29,10 @@ def jar() -> Path:
     Raises:
         SpringbokError: Maven is missing or cannot fetch it.
     """
-    line = ".".join(pyspark.__version__.split(".")[:2]) + ".0"
-    path = _CACHE / f"spark-sql_2.13-{line}-tests.jar"
+    spark = installed()
+    line = ".".join(map(str, min(spark.numbers, _NEWEST))) + ".0"
+    artifact = f"spark-sql_{spark.scala or '2.13'}"
+    path = _CACHE / f"{artifact}-{line}-tests.jar"
     if path.exists():
         return path
     mvn = shutil.which("mvn")
@@ -36,7 +40,7 @@ def jar() -> Path:
         raise SpringbokError("The benchmarks take query texts from Spark's tests jar: install Maven, which fetches it.")
     _CACHE.mkdir(exist_ok=True)
     done = subprocess.run(
-        [mvn, "-q", "-B", "dependency:copy", f"-Dartifact=org.apache.spark:spark-sql_2.13:{line}:jar:tests",
+        [mvn, "-q", "-B", "dependency:copy", f"-Dartifact=org.apache.spark:{artifact}:{line}:jar:tests",
          f"-DoutputDirectory={_CACHE}"],
         capture_output=True, text=True, check=False, cwd=_CACHE,
     )  # fmt: skip

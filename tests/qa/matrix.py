@@ -53,7 +53,7 @@ def python(line: lines.Line) -> dict[str, Counter[str]]:
     }.items():
         xml = CACHE / line.label / f"{name}.xml"
         command = [str(env), "-m", "pytest", *options, f"--junitxml={xml}"]
-        subprocess.run(command, cwd=sbt.ROOT, env=os.environ | {"PYTHONPATH": "python"}, check=False)
+        subprocess.run(command, cwd=sbt.ROOT, check=False)
         found[name] = _counted(ElementTree.parse(xml).getroot()) if xml.exists() else Counter(failed=1)
     return found
 
@@ -69,6 +69,12 @@ def _environment(line: lines.Line) -> Path:
         subprocess.run(
             [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check", f"pyspark=={line.name}.*", *needed],
             check=True,
+        )
+        # The package itself, as it stands in the repository.
+        subprocess.run(
+            [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-e", str(sbt.ROOT)],
+            check=True,
+            env=os.environ | {"SPRINGBOK_LINES": line.label},
         )
     return exe
 
