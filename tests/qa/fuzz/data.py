@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from springbok.jar import installed
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ TYPES = [
     Type("TIMESTAMP_NTZ", pa.timestamp("us"), "ntz"),
     Type("STRING", pa.string(), "str"),
     Type("BINARY", pa.binary(), "bin"),
-    Type("STRING COLLATE UTF8_LCASE", pa.string(), "coll", duck=False),
+    # Spark 3.5 knows no collations.
+    *([Type("STRING COLLATE UTF8_LCASE", pa.string(), "coll", duck=False)] if installed().numbers >= (4, 0) else []),
     Type("CHAR(6)", pa.string(), "char", duck=False),
     Type("STRUCT<a: INT, b: STRING>", pa.struct([("a", pa.int32()), ("b", pa.string())]), "struct", duck=False),
     Type("BOOLEAN", pa.bool_(), "bool"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow
 import springbok
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
@@ -33,6 +34,7 @@ def session(warehouse: Path) -> SparkSession:
         builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "3g")
+        .config("spark.sql.ansi.enabled", "true")
         .config(
             "spark.driver.extraJavaOptions",
             # Most of what is compiled serves one query: C2, which takes longest, comes late.
@@ -76,7 +78,12 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
             case _:
                 _create(spark, t, raw, r)
         if t.arrow is None:
-            t.arrow = spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}").toArrow()
+            t.arrow = _arrow(spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}"))
+
+
+def _arrow(df: Any) -> pyarrow.Table:
+    """The rows; Spark 3.5 gives them in batches alone."""
+    return df.toArrow() if hasattr(df, "toArrow") else pyarrow.Table.from_batches(df._collect_as_arrow())
 
 
 def _create(spark: SparkSession, t: Table, raw: DataFrame, r: random.Random) -> None:
