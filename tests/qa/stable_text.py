@@ -18,6 +18,7 @@ _FREE_KEYS = {
     "driver_heap_bytes",
     "duration_ms",
     "execution",
+    "query",
     "spark",
     "springbok",
     "version",

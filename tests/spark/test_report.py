@@ -39,7 +39,7 @@ def test_the_report_of_a_query_that_ran(executed: DataFrame) -> None:
 def test_text_is_readable_at_100_columns(executed: DataFrame) -> None:
     r = springbok.report(executed)
     text = r.text(verbose=True)
-    assert max(len(line) for line in (text + str(r)).splitlines()) <= 100
+    assert max(len(line) for line in f"{text}\n{r}".splitlines()) <= 100
     for part in ("Tables", "Joins", "Runtime filters", "RF000", "removed", "LOWEST_COST"):
         assert part in text
 
@@ -56,6 +56,7 @@ def stable(text: str) -> str:
     # What depends on the machine or on versions.
     for pattern, same in (
         (r"Springbok \S+ on Spark [\d.]+", "Springbok on Spark"),
+        (r" by \S+ in application \S+, database", " by USER in application ID, database"),
         (r"each executor's [\d.]+ \wB heap", "each executor's heap"),
     ):
         text = re.sub(pattern, same, text)
@@ -117,7 +118,9 @@ def test_what_an_action_ran_is_found(spark: SparkSession, tpch: Path, valid: Cal
     assert f"by count, query {r.execution.id} of the SQL tab" in str(r)
     assert springbok.last_reports(spark, 1) == [r]
     df.collect()
-    assert springbok.report(df, observed=True).execution is None
+    own = springbok.report(df, observed=True)
+    assert own.execution and own.execution.action.startswith("collect") and own.execution.id > r.execution.id
+    assert own.query == r.query and "select l_shipmode, sum(" in str(own)
 
 
 def test_parts_as_pandas(executed: DataFrame) -> None:
@@ -175,7 +178,7 @@ def test_hard_names_long_queries_and_many_joins(spark: SparkSession, valid: Call
     df.collect()
     r = springbok.report(df)
     valid(r)
-    assert max(len(line) for line in (str(r) + r.text(verbose=True)).splitlines()) <= 100
+    assert max(len(line) for line in f"{r}\n{r.text(verbose=True)}".splitlines()) <= 100
     html = r._repr_html_()
     assert "<b>" not in html and "&lt;b&gt;" in html
     many = spark.range(10)

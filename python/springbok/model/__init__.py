@@ -9,6 +9,7 @@ from springbok.model.report import (
     ComparisonData,
     Execution,
     JoinChange,
+    Query,
     ReportData,
     Resources,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "JoinOrder",
     "Node",
     "Partitioning",
+    "Query",
     "Reason",
     "ReportData",
     "Resources",

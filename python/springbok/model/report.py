@@ -29,12 +29,30 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Query:
+    """Which query it is: its SQL text if it has one, the kind of its statement, and who planned it where."""
+
+    statement: str
+    user: str
+    application: str
+    sql: str | None = None
+    database: str | None = None
+
+
+@dataclass(frozen=True)
 class Execution:
-    """The run that was observed, if it was not the DataFrame's own: its number in Spark's SQL tab, and its action."""
+    """The run that was observed: its number in Spark's SQL tab, its action, and its start in ms since 1970.
+
+    `call_site` is where the action was called, if the run has no job description.
+    """
 
     id: int
     action: str
+    start_ms: int
     duration_ms: int
+    call_site: str | None = None
+    job_description: str | None = None
+    job_group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,7 @@ class ReportData:
     springbok: str
     spark: str
     state: str
+    query: Query
     resources: Resources
     tables: tuple[Table, ...]
     fragments: tuple[Fragment, ...]

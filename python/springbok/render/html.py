@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from springbok.model import ComparisonData, ReportData, Side
+from springbok.render.lines import shorten
 from springbok.render.plan_svg import STYLE, plan
 from springbok.render.words import (
     amount,
@@ -14,6 +15,7 @@ from springbok.render.words import (
     effect,
     factor,
     filter_name,
+    identity,
     keys,
     missing,
     observed,
@@ -24,6 +26,7 @@ from springbok.render.words import (
     strategy,
     used,
     verdict,
+    which,
 )
 
 _STYLE = """
@@ -68,6 +71,8 @@ def fragment(r: ReportData) -> str:
     versions = f"<strong>Springbok {escape(r.springbok)}</strong> on Spark {escape(r.spark)}"
     return _framed(
         f"<p>{versions}: {_chip(r.state, state(r))}</p>",
+        f"<p>{_code(shorten(which(r), 300))}</p>" if which(r) else "",
+        f"<details><summary>query</summary>{''.join(f'<p>{escape(t)}</p>' for t in identity(r))}</details>",
         *(f"<p>{escape(t)}</p>" for t in (r.note, *missing(r)) if t),
         *(f"<p>{_chip('bad', 'failed')} {escape(f['rule'])} with {escape(f['error'])}</p>" for f in r.failures),
         _joins(r),

@@ -28,8 +28,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     while sum(widths) + 2 * len(widths) > WIDTH:
         widths[widths.index(max(widths))] -= 1
     for cells in zip(*columns, strict=True):
-        yield "".join("  " + _cut(text, width).ljust(width) for text, width in zip(cells, widths, strict=True)).rstrip()
+        yield "".join(
+            "  " + shorten(text, width).ljust(width) for text, width in zip(cells, widths, strict=True)
+        ).rstrip()
 
 
-def _cut(text: str, width: int) -> str:
+def shorten(text: str, width: int) -> str:
+    """The text, cut with a dot dot dot where it is longer."""
     return text if len(text) <= width else text[: width - 1] + "…"

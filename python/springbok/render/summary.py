@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from springbok.model import Alternative, Filter, Join, Reason, ReportData
-from springbok.render.lines import section, table, wrap
-from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, statements, strategy
+from springbok.render.lines import WIDTH, section, shorten, table, wrap
+from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, statements, strategy, which
 
 T = TypeVar("T")
 
@@ -25,6 +25,8 @@ def summary(r: ReportData) -> str:
 
 def _lines(r: ReportData) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
+    if which(r):
+        yield shorten(which(r), WIDTH)
     if r.note:
         yield from wrap(r.note, 0)
     joins, more_joins = _first(r.joins)

@@ -15,6 +15,7 @@ from springbok.render.words import (
     effect,
     factor,
     filter_name,
+    identity,
     keys,
     missing,
     observed,
@@ -61,6 +62,7 @@ def _lines(r: ReportData) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
     for text in filter(None, (r.note, *missing(r))):
         yield from wrap(text, 0)
+    yield from section("Query", (line for t in identity(r) for line in wrap(t, 2)))
     yield from section("Statistics to collect", (line for t in statements(r) for line in wrap(t, 2)))
     yield from section("Tables", (line for t in r.tables for line in _table(t)))
     yield from section("Joins", (line for j in r.joins for line in _join(j)))

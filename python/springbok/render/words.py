@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 from springbok.model import Alternative, ComparisonData, Conjunct, Execution, Filter, Join, ReportData, Side, Table
 
 
@@ -66,8 +68,34 @@ def factor(q: float | None) -> str:
     return f", off {q:,.1f}x" if q is not None and q >= 2 else ""
 
 
+def which(r: ReportData) -> str:
+    """What tells the query from others, in one line: its SQL, its job description or where it was called."""
+    e = r.execution
+    return _sql(r) or " ".join(((e and (e.job_description or e.call_site)) or "").split())
+
+
+def _sql(r: ReportData) -> str:
+    """The SQL text in one line, without the lines that are comments."""
+    lines = (line for line in (r.query.sql or "").splitlines() if not line.lstrip().startswith("--"))
+    return " ".join(" ".join(lines).split())
+
+
+def identity(r: ReportData) -> list[str]:
+    """All that tells the query and its run from others."""
+    q, e = r.query, r.execution
+    lines = [
+        f"{q.statement} by {q.user} in application {q.application}" + (f", database {q.database}" if q.database else "")
+    ]
+    if e:
+        started = datetime.fromtimestamp(e.start_ms / 1000, timezone.utc).isoformat(" ", "milliseconds")
+        lines.append(f"Started {started}" + (f", called by {e.call_site}" if e.call_site else ""))
+        group = f"job group {e.job_group}" if e.job_group else ""
+        lines += [", ".join(filter(None, (group, e.job_description)))] if group or e.job_description else []
+    return lines + ([_sql(r)] if q.sql else [])
+
+
 def state(r: ReportData) -> str:
-    """Whether the query ran, and if it was not this DataFrame's own run, which."""
+    """Whether the query ran, and which run it was."""
     return r.state + (f" by {ran(r.execution)}" if r.execution else "")
 
 

@@ -1,10 +1,12 @@
 package org.apache.spark.sql.springbok.record
 
 import scala.collection.mutable
+import scala.util.Try
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.springbok.catalyst.FailureLog
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -13,6 +15,11 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 final class PlanningState extends FailureLog {
   @volatile private var parent: Option[PlanningState] = None
+
+  /** The session's current database at the query's first planning. */
+  val database: Option[String] =
+    Try(SparkSession.active).toOption.flatMap(CurrentDatabase.name)
+
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
   private val estimates = new PlanStats.Lasting
   private val decisions = new DecisionLog

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.springbok.catalyst.CurrentDatabase
 import org.apache.spark.sql.types._
 
 /** The statement that collects the statistics which a query lacks of a table. */
@@ -32,9 +33,8 @@ private[springbok] object AnalyzeTable {
 
   /** The catalog is named only where another one is current. */
   private def name(id: TableIdentifier): String = {
-    val current = SparkSession.active.sessionState.catalogManager.currentCatalog.name
-    val catalog =
-      Option.unless(current == CatalogManager.SESSION_CATALOG_NAME)(CatalogManager.SESSION_CATALOG_NAME)
+    val elsewhere = !CurrentDatabase.inSessionCatalog(SparkSession.active)
+    val catalog = Option.when(elsewhere)(CatalogManager.SESSION_CATALOG_NAME)
     (catalog ++ id.database ++ Seq(id.table)).map(quoteIfNeeded).mkString(".")
   }
 

@@ -27,7 +27,7 @@ private[springbok] object ExplainSection {
   }
 
   private def lines(r: ReportParts): Seq[String] =
-    r.joins.flatMap(join(_, r.ran)) ++
+    r.joins.flatMap(join) ++
       r.filters.filterNot(notOfThisPlan).map(filter) ++
       r.joinOrder.flatMap(order) ++
       r.conjuncts.filter(_.changed).map(conjuncts) ++
@@ -35,27 +35,28 @@ private[springbok] object ExplainSection {
       memory(r.resources) ++
       r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it")
 
-  private def join(j: JoinEntry, ran: Boolean): Seq[String] = {
+  private def join(j: JoinEntry): Seq[String] = {
+    val name = s"join ${j.id} ${j.`type`} ${keys(j)}"
+    label(j).fold(Seq(s"$name: not in the plan"))(planned(j, name, _))
+  }
+
+  private def planned(j: JoinEntry, name: String, strategy: String): Seq[String] = {
     val what = Seq(
-      Some(strategy(j, ran)),
+      Some(strategy),
       j.distribution.filterNot(d => j.strategy.exists(_.startsWith(d))),
       j.before.filter(_ => j.revised).map(b => s"changed at run time from $b"),
       j.memoryBytes.map(b => s"${Reason.bytes(b)} of each executor")
     ).flatten.mkString(", ")
     val alone = j.sparkStrategy
-      .filterNot(s => j.plannedBySpark || label(j).contains(s))
+      .filterNot(s => j.plannedBySpark || s == strategy)
       .map(s => s"Spark alone: $s")
     val why = (j.reason.map(reason) ++ alone).mkString("; ")
-    val first = s"join ${j.id} ${j.`type`} ${keys(j)}: $what" + (if (why.isEmpty) "" else s" ($why)")
+    val first = s"$name: $what" + (if (why.isEmpty) "" else s" ($why)")
     val hint = j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"the hint $h is not followed")
     first +: (hint ++ j.notes.map(reason)).map("  " + _).toSeq
   }
 
-  private def strategy(j: JoinEntry, ran: Boolean): String = label(j).getOrElse {
-    if (ran) "not in the plan any more" else j.planned.getOrElse("not in the plan")
-  }
-
-  /** What executes the join. */
+  /** What executes the join; None if the plan does not have it. */
   private def label(j: JoinEntry): Option[String] =
     j.strategy.map(_ + j.build.fold("")(b => s", build $b"))
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
-import org.apache.spark.sql.springbok.cost.{Alternative, JoinCost, JoinInput, Side, Strategy}
+import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
 import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
@@ -122,11 +122,17 @@ final private[springbok] class JoinReport(
     )
   }
 
-  /** The decision that led to the join that the plan has; for a join that it does not have, the last one. */
-  private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] =
-    node
-      .flatMap(n => JoinState.decision(n.plan))
-      .orElse(if (numbers.ran) j.latest else j.planned)
+  /**
+   * The decision that led to the join that the plan has, or a later one that confirmed it: Spark keeps its plan if it is planned
+   * anew as it was, and the later decision knows the sizes. For a join that the plan does not have, the last one.
+   */
+  private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] = {
+    val last = if (numbers.ran) j.latest else j.planned
+    node.flatMap(n => JoinState.decision(n.plan)) match {
+      case Some(kept) => last.filter(l => confirms(l.choice, kept.choice)).orElse(Some(kept))
+      case None => last
+    }
+  }
 
   private def memory(j: LoggedJoin, n: PlanNode): Option[Double] =
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
@@ -165,6 +171,9 @@ final private[springbok] class JoinReport(
 }
 
 private[springbok] object JoinReport {
+
+  private def confirms(later: JoinChoice, earlier: JoinChoice): Boolean =
+    later.chosen != Strategy.Spark && later.chosen == earlier.chosen && later.distribution == earlier.distribution
 
   private def joins(g: PlanGraph): Map[Int, PlanNode] =
     g.nodes.flatMap(n => JoinState.of(n.plan).map(_.id -> n)).toMap

@@ -7,16 +7,16 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerJobStart}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
-import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
+import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.catalyst.SparkThreads
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterState, PlanningState}
+import org.apache.spark.sql.springbok.record.{FilterState, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 
 /**
@@ -35,6 +35,7 @@ object LastReports extends SparkListener with Logging {
   final private case class Entry(json: String, plans: Set[Int])
 
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
+  private val executions = new Executions
   private val contexts = Collections.newSetFromMap(new WeakHashMap[SparkContext, java.lang.Boolean]())
 
   /** Listens to a context, once. A stopped context takes no listeners. */
@@ -50,27 +51,31 @@ object LastReports extends SparkListener with Logging {
     }
   }
 
+  override def onJobStart(event: SparkListenerJobStart): Unit = executions.job(event)
+
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case e: SparkListenerSQLExecutionEnd if e.qe != null && e.executionFailure.isEmpty =>
+    case e: SparkListenerSQLExecutionStart => executions.started(e)
+    case e: SparkListenerSQLExecutionEnd =>
       // The last events of a context arrive while it stops.
-      if (!e.qe.sparkSession.sparkContext.isStopped)
-        RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(finished(e)))
+      val live = e.qe != null && !e.qe.sparkSession.sparkContext.isStopped
+      for (run <- executions.ended(e) if live && e.executionFailure.isEmpty)
+        RuleGuard("LastReports", (), None, planning = false)(
+          e.qe.sparkSession.withActive(finished(run, e.qe))
+        )
     case _ =>
   }
 
-  private def finished(e: SparkListenerSQLExecutionEnd): Unit = {
-    val session = e.qe.sparkSession
-    val history = session.sessionState.conf.getConf(ReportConf.HISTORY)
-    for (r <- ReportParts.stateOf(e.qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
-      logInfo(line(e.executionId, r, e.qe))
-      if (history > 0) keep(session, history, entry(e))
+  private def finished(run: ExecutionEntry, qe: QueryExecution): Unit = {
+    val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
+    for (r <- ReportParts.stateOf(qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
+      logInfo(line(run, r, qe))
+      if (history > 0) keep(qe.sparkSession, history, entry(run, qe))
     }
   }
 
-  private def entry(e: SparkListenerSQLExecutionEnd): Entry = {
-    val execution = ExecutionEntry(e.executionId, e.executionName.getOrElse("unknown"), e.duration / 1000000)
-    val report = SpringbokReport.of(e.qe).copy(execution = Some(execution))
-    Entry(ReportJson.write(report), plans(e.qe.analyzed).map(_.semanticHash()).toSet)
+  private def entry(run: ExecutionEntry, qe: QueryExecution): Entry = {
+    val report = SpringbokReport.of(qe).copy(execution = Some(run))
+    Entry(ReportJson.write(report), plans(qe.analyzed).map(_.semanticHash()).toSet)
   }
 
   /** The plan and what it stands upon, down to the first operator with several inputs. */
@@ -89,12 +94,14 @@ object LastReports extends SparkListener with Logging {
   }
 
   /** For the log: neither names nor values of the query. */
-  private[springbok] def line(execution: Long, r: PlanningState, qe: QueryExecution): String = {
+  private[springbok] def line(run: ExecutionEntry, r: PlanningState, qe: QueryExecution): String = {
     val (joins, filters) = (r.log.joins, r.log.filters)
-    val ours = joins.count(j => j.latest.exists(_.choice.chosen != Strategy.Spark))
     val graph = new PlanGraph(qe.executedPlan)
+    val ours = graph.nodes.count(n => JoinState.decision(n.plan).exists(_.choice.chosen != Strategy.Spark))
     val removed = new FilterReport(r.log, graph, new PlanNumbers(graph, ran = true, r.lasting)).rowsRemoved
-    s"query $execution: planned $ours of ${joins.size} joins, used ${filters.count(_.state.isInstanceOf[FilterState.Used])} of " +
+    val application = qe.sparkSession.sparkContext.applicationId
+    s"query ${run.id} of $application, ${QueryIdentity.statement(qe.logical)}, started ${run.startMs}, ${run.durationMs} ms: " +
+      s"planned $ours of ${joins.size} joins, used ${filters.count(_.state.isInstanceOf[FilterState.Used])} of " +
       s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
   }
 
@@ -108,11 +115,20 @@ object LastReports extends SparkListener with Logging {
     entries(qe.sparkSession).reverse.find(_.plans(hash)).fold(null: String)(_.json)
   }
 
-  private def entries(session: SparkSession): Seq[Entry] = {
+  /** The last run of this very query; None if it has not run. */
+  private[report] def execution(qe: QueryExecution): Option[ExecutionEntry] = {
+    awaitEvents(qe.sparkSession)
+    executions.of(qe)
+  }
+
+  private def awaitEvents(session: SparkSession): Unit =
     try session.sparkContext.listenerBus.waitUntilEmpty(10000)
     catch {
       case _: TimeoutException => logWarning("the listeners are late; the last reports may be missing")
     }
+
+  private def entries(session: SparkSession): Seq[Entry] = {
+    awaitEvents(session)
     Option(rings.get(session)).toSeq.flatMap(ring => ring.synchronized(ring.asScala.toList))
   }
 }

@@ -20,9 +20,14 @@ import org.apache.spark.sql.springbok.report.model._
 object SpringbokReport {
 
   /** Of a DataFrame's own `queryExecution`. */
-  def json(qe: QueryExecution): String = qe.sparkSession.withActive(ReportJson.write(of(qe)))
+  def json(qe: QueryExecution): String =
+    qe.sparkSession.withActive(ReportJson.write(of(qe, LastReports.execution(qe))))
 
-  def of(qe: QueryExecution): QueryReport = {
+  /**
+   * @param execution
+   *   the run that is observed, asked for if there is one
+   */
+  def of(qe: QueryExecution, execution: => Option[ExecutionEntry] = None): QueryReport = {
     val conf = qe.sparkSession.sessionState.conf
     val parts = new ReportParts(qe.sparkSession, qe.optimizedPlan, qe.executedPlan)
     QueryReport(
@@ -30,6 +35,7 @@ object SpringbokReport {
       springbok = RunningSpark.VERSION,
       spark = SPARK_VERSION,
       state = if (parts.ran) "executed" else "planned",
+      query = QueryIdentity.of(qe, parts.state.flatMap(_.database)),
       note = note(conf, parts, qe),
       resources = parts.resources,
       tables = parts.tables,
@@ -41,7 +47,7 @@ object SpringbokReport {
       failures = parts.failures,
       settings = settings(conf),
       strategies = parts.strategies,
-      execution = None
+      execution = if (parts.ran) execution else None
     )
   }
 

@@ -136,9 +136,13 @@ class ReportSuite extends SpringbokTest {
   test("the log's line has numbers and no names") {
     val df = spark.sql(query)
     df.collect()
-    val line = LastReports.line(7, PlanningState.of(execution(df).optimizedPlan).get, execution(df))
+    val run = LastReports.execution(execution(df)).get
+    val line = LastReports.line(run, PlanningState.of(execution(df).optimizedPlan).get, execution(df))
     assert(
-      line.matches("query 7: planned \\d of 1 joins, used \\d+ of \\d+ filters, which removed \\d+ rows"),
+      line.matches(
+        s"query ${run.id} of ${spark.sparkContext.applicationId}, SELECT, started ${run.startMs}, \\d+ ms: " +
+          "planned \\d of 1 joins, used \\d+ of \\d+ filters, which removed \\d+ rows"
+      ),
       line
     )
   }

@@ -9,6 +9,7 @@ final case class QueryReport(
     springbok: String,
     spark: String,
     @oneOf("planned", "executed") state: String,
+    query: QueryEntry,
     note: Option[String],
     resources: Resources,
     tables: Seq[TableEntry],
@@ -38,8 +39,29 @@ final case class Resources(
     joinMemoryPerExecutorBytes: Option[Double]
 )
 
-@describe("The run that was observed, if it was not the DataFrame's own.")
-final case class ExecutionEntry(id: Long, action: String, durationMs: Long)
+@describe(
+  "What tells one query from another. sql is the text that it was parsed from, if there is one, and statement the kind of statement. Spark's redaction applies."
+)
+final case class QueryEntry(
+    sql: Option[String],
+    statement: String,
+    user: String,
+    database: Option[String],
+    application: String
+)
+
+@describe(
+  "The run that was observed: its number in Spark's SQL tab, its action, its start in ms since 1970, and where it was called if it has no job description. Spark's redaction applies."
+)
+final case class ExecutionEntry(
+    id: Long,
+    action: String,
+    startMs: Long,
+    durationMs: Long,
+    callSite: Option[String],
+    jobDescription: Option[String],
+    jobGroup: Option[String]
+)
 
 /** A rule that failed, by the class of its exception. */
 final case class FailureEntry(rule: String, error: String)
