@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicLong
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.{FormattedMode, SimpleMode, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator, SimpleCost}
+import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator}
 import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.Strategy
@@ -141,5 +141,11 @@ class ExplainSuite extends SpringbokTest {
 /** Never adopts a plan that was planned anew. */
 class RejectAll extends CostEvaluator {
   private val asked = new AtomicLong
-  override def evaluateCost(plan: SparkPlan): Cost = SimpleCost(asked.incrementAndGet())
+  override def evaluateCost(plan: SparkPlan): Cost = Asked(asked.incrementAndGet())
+
+  private case class Asked(times: Long) extends Cost {
+    override def compare(that: Cost): Int = that match {
+      case Asked(others) => times.compare(others)
+    }
+  }
 }
