@@ -16,6 +16,7 @@ import pyarrow
 import springbok
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
+from pyspark.sql.pandas.types import to_arrow_schema
 from springbok.session import temporarily
 
 from qa.fuzz.data import Table, write
@@ -83,7 +84,10 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
 
 def _arrow(df: Any) -> pyarrow.Table:
     """The rows; Spark 3.5 gives them in batches alone."""
-    return df.toArrow() if hasattr(df, "toArrow") else pyarrow.Table.from_batches(df._collect_as_arrow())
+    if hasattr(df, "toArrow"):
+        return df.toArrow()
+    batches = df._collect_as_arrow()
+    return pyarrow.Table.from_batches(batches) if batches else to_arrow_schema(df.schema).empty_table()
 
 
 def _create(spark: SparkSession, t: Table, raw: DataFrame, r: random.Random) -> None:

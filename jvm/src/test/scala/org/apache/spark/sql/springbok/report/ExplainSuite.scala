@@ -146,6 +146,7 @@ class RejectAll extends CostEvaluator {
   private case class Asked(times: Long) extends Cost {
     override def compare(that: Cost): Int = that match {
       case Asked(others) => times.compare(others)
+      case _ => 1
     }
   }
 }
