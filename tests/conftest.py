@@ -81,8 +81,12 @@ def explained() -> Callable[[DataFrame], None]:
         )
         r = springbok.report(df)
         joins = re.findall(rf"^join \d+ (?!.*: not in the plan$).*?: ({_STRATEGIES})", section, re.M)
-        assert Counter(joins) == r.strategies, section
-        for name in re.findall(r"^filter (RF\d+) .*: (?:used|placed)", section, re.M):
+        # A subquery that is planned several times has its joins several times in the plan, and once in the section.
+        assert len(joins) == sum(j.strategy is not None for j in r.joins), section
+        assert Counter(joins) <= Counter(r.strategies), section
+        # A filter that was used in a stage is not in the plan any more if the stage's result turned out to be empty.
+        empty = "EmptyRelation" in plan
+        for name in re.findall(r"^filter (RF\d+) .*: (?:placed|used)", section, re.M) if not empty else []:
             assert name in plan, section
         used = len(re.findall(r"^filter RF\d+ .*: used", section, re.M))
         assert used == sum(f.status == "used" for f in r.filters), section
