@@ -31,7 +31,7 @@ lazy val springbok = (project in file("jvm"))
   .settings(
     name := s"springbok-spark-${line.name}",
     // The lines do not compile each other's classes anew.
-    target := baseDirectory.value / "target" / (if (line.name == SparkLines.current) "" else line.folder),
+    target := baseDirectory.value / "target" / line.folder,
     Compile / unmanagedSourceDirectories ++= line.shims.map(s =>
       baseDirectory.value / "src" / "main" / "shims" / s
     ),

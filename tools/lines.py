@@ -41,8 +41,7 @@ class Line:
     @property
     def target(self) -> Path:
         """The folder in which sbt puts its jar."""
-        target = ROOT / "jvm" / "target"
-        return (target if self.current else target / f"spark-{self.label}") / "jar"
+        return ROOT / "jvm" / "target" / f"spark-{self.label}" / "jar"
 
 
 def every() -> list[Line]:

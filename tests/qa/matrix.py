@@ -24,8 +24,7 @@ import sbt
 from qa import matrix_page
 
 CACHE = sbt.ROOT / ".cache" / "lines"
-_TAG = "org.apache.spark.sql.springbok"
-_ROOT = f"{_TAG}."
+_PACKAGE = "org.apache.spark.sql.springbok."
 
 
 def scala(line: lines.Line, smoke: bool) -> dict[str, Counter[str]]:
@@ -33,12 +32,12 @@ def scala(line: lines.Line, smoke: bool) -> dict[str, Counter[str]]:
     # ScalaTest's own reports: those of sbt take skipped tests for passed ones.
     reports = CACHE / line.label / "scala"
     shutil.rmtree(reports, ignore_errors=True)
-    which = f"-n {_TAG}.Smoke" if smoke else f"-l {_TAG}.Slow"
+    which = f"-n {_PACKAGE}Smoke" if smoke else f"-l {_PACKAGE}Slow"
     sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly -- {which} -u {reports}"])
     found: dict[str, Counter[str]] = {}
     for xml in sorted(reports.glob("*.xml")):
         for suite in ElementTree.parse(xml).getroot().iter("testsuite"):
-            package = suite.get("name", "").removeprefix(_ROOT).rpartition(".")[0] or "top"
+            package = suite.get("name", "").removeprefix(_PACKAGE).rpartition(".")[0] or "top"
             found[package] = found.get(package, Counter()) + _counted(suite)
     return found
 
@@ -67,16 +66,11 @@ def _environment(line: lines.Line) -> Path:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         extras = [r.split(";") for r in requires("springbok") or [] if ";" in r and not r.startswith("pyspark")]
         needed = [what.strip() for what, condition in extras if "demo" in condition or "dev" in condition]
-        subprocess.run(
-            [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check", f"pyspark=={line.name}.*", *needed],
-            check=True,
-        )
+        install = [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*install, f"pyspark=={line.name}.*", *needed], check=True)
         # The package itself, as it stands in the repository.
-        subprocess.run(
-            [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-e", str(sbt.ROOT)],
-            check=True,
-            env=os.environ | {"SPRINGBOK_LINES": line.label},
-        )
+        own = os.environ | {"SPRINGBOK_LINES": line.label}
+        subprocess.run([*install, "--no-deps", "-e", str(sbt.ROOT)], check=True, env=own)
     return exe
 
 
@@ -108,8 +102,8 @@ def main() -> int:
         print(f"Spark {line.label}: {json.dumps(total)}", flush=True)
         if total["failed"] or not total["passed"]:
             failed.append(line.label)
-        results[line.label] = {"spark": line.spark, "tests": {k: dict(v) for k, v in found.items()}}
         if not args.smoke:
+            results[line.label] = {"spark": line.spark, "tests": {k: dict(v) for k, v in found.items()}}
             matrix_page.write(results)
     print(f"Failed: {', '.join(failed)}." if failed else "All lines passed.")
     return 1 if failed else 0

@@ -31,13 +31,10 @@ object SparkPlanning extends JoinSelectionHelper {
   def broadcastSide(j: Join, hintOnly: Boolean, conf: SQLConf): Option[BuildSide] =
     getBroadcastBuildSide(j.left, j.right, j.joinType, j.hint, hintOnly, conf)
 
-  /** Whether Spark plans the aggregate by sorting. */
-  def sortBased(a: Aggregate): Boolean = a.groupingExpressions.nonEmpty && {
-    val functions = a.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e })
-    val buffers = functions.flatMap(_.aggregateFunction.aggBufferAttributes)
-    !Aggregate.supportsHashAggregate(buffers) &&
-    !Aggregate.supportsObjectHashAggregate(functions)
-  }
+  /** Whether Spark can aggregate these functions, with these buffers, by hashing. */
+  def hashes(a: Aggregate, functions: Seq[AggregateExpression], buffers: Seq[Attribute]): Boolean =
+    Aggregate.supportsHashAggregate(buffers) ||
+      Aggregate.supportsObjectHashAggregate(functions)
 
   /** The keys of the broadcast that dynamic partition pruning reads. */
   def pruningKeys(b: SubqueryAdaptiveBroadcastExec): Seq[Expression] = Seq(b.buildKeys(b.index))

@@ -11,8 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.catalyst.NullOnNull
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.{NullOnNull, SparkPlanning}
 import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
 
 /**

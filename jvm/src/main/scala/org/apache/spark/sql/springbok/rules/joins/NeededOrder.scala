@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
@@ -23,7 +24,7 @@ private[springbok] object NeededOrder extends JoinSelectionHelper {
   private def mark(plan: LogicalPlan, needed: Seq[Expression]): Unit = plan match {
     case w: Window => mark(w.child, w.partitionSpec ++ PredictedPartitioning.ascending(w.orderSpec))
     case s: Sort if !s.global => mark(s.child, PredictedPartitioning.ascending(s.order))
-    case a: Aggregate if SparkPlanning.sortBased(a) => mark(a.child, a.groupingExpressions)
+    case a: Aggregate if sortBased(a) => mark(a.child, a.groupingExpressions)
     case f: Filter => mark(f.child, needed)
     case Project(list, child) =>
       val from = AttributeMap(list.collect { case a @ Alias(e, _) => a.toAttribute -> e })
@@ -43,5 +44,10 @@ private[springbok] object NeededOrder extends JoinSelectionHelper {
       mark(l, if (merged) lk else Nil)
       mark(r, if (merged) rk else Nil)
     case other => other.children.foreach(mark(_, Nil))
+  }
+
+  private def sortBased(a: Aggregate): Boolean = a.groupingExpressions.nonEmpty && {
+    val functions = a.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e })
+    !SparkPlanning.hashes(a, functions, functions.flatMap(_.aggregateFunction.aggBufferAttributes))
   }
 }

@@ -5,8 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.springbok.catalyst.Sides
-import org.apache.spark.sql.springbok.catalyst.SparkTypes
+import org.apache.spark.sql.springbok.catalyst.{Sides, SparkTypes}
 import org.apache.spark.sql.springbok.cost.Capabilities
 
 /** The strategies that the type and the keys of a join allow. */

@@ -8,9 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.FileTable
-import org.apache.spark.sql.springbok.catalyst.Sides
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
 
 /**
  * How the rows of a plan will be partitioned when it is executed: hashed by some expressions into so many partitions.

@@ -4,8 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.FileTable
-import org.apache.spark.sql.springbok.catalyst.TableName
+import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
 import org.apache.spark.sql.springbok.conf.{JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
   Cluster,

@@ -5,8 +5,13 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, OrderDependent, RuleGuard}
-import org.apache.spark.sql.springbok.catalyst.FileTable
+import org.apache.spark.sql.springbok.catalyst.{
+  CannotRaise,
+  ExpressionLabel,
+  FileTable,
+  OrderDependent,
+  RuleGuard
+}
 import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.reason.Reason

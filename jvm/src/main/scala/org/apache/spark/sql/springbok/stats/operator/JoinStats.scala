@@ -6,8 +6,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern.LOGICAL_QUERY_STAGE
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
-import org.apache.spark.sql.springbok.catalyst.SparkTypes
+import org.apache.spark.sql.springbok.catalyst.{SparkPlanning, SparkTypes}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate._
 

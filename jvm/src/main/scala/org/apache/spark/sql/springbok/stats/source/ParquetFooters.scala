@@ -8,8 +8,7 @@ import org.apache.parquet.schema.LogicalTypeAnnotation._
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
-import org.apache.spark.sql.springbok.catalyst.SparkChunks
-import org.apache.spark.sql.springbok.catalyst.SparkFooters
+import org.apache.spark.sql.springbok.catalyst.{SparkChunks, SparkFooters}
 import org.apache.spark.sql.springbok.stats.estimate.ValueRange
 
 /** Row counts and column ranges from Parquet footers. */

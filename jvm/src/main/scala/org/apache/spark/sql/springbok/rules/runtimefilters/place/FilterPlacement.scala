@@ -3,8 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 import org.apache.spark.sql.execution.springbok.SummaryPlan
-import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}

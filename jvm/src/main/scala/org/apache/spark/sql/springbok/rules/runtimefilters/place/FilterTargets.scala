@@ -9,8 +9,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, Sides, TableName}
-import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, SharedExchanges, Sides, TableName}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.FilterKey

@@ -5,8 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.FilterInfo
-import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
-import org.apache.spark.sql.springbok.catalyst.JoinSide
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide}
 import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterColumn, FilterRecord, FilterState, JoinState, Placement}
