@@ -98,8 +98,8 @@ fuzz: $(VENV) $(JAR)  ## random queries, with and without Springbok and by DuckD
 spark-suites: $(VENV) $(JAR)  ## Spark's own suites with Springbok loaded; results in docs/spark-suites.json
 	$(QA).spark_suites --line $(LINE) $(SUITES)
 
-test-matrix: $(VENV)  ## the tests on every Spark line; the table is in docs/use/spark-versions.md
-	$(QA).matrix $(LINES)
+test-matrix: $(VENV)  ## the tests on every Spark line; the table is in docs/use/spark-versions.md; WHOLE=--whole for all Scala tests
+	$(QA).matrix $(WHOLE) $(LINES)
 
 smoke: $(VENV)  ## one Scala test of each rule and operator, on every Spark line
 	$(QA).matrix --smoke $(LINES)

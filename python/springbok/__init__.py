@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from springbok._jvm import is_active
+from springbok._server import is_active
 from springbok.comparison import Comparison, compare
 from springbok.errors import SpringbokError
 from springbok.explanations import why_not

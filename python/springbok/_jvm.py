@@ -24,10 +24,7 @@ def jvm(spark: SparkSession) -> Any:
         SpringbokError: the session is a Spark Connect session, or stopped.
     """
     if not hasattr(spark, "_jsparkSession"):
-        raise SpringbokError(
-            "This is a Spark Connect session: Springbok works in the server that it is connected to, where it is "
-            "activated by spark.sql.extensions; its decisions are in EXPLAIN."
-        )
+        raise SpringbokError("This is a Spark Connect session: Springbok works in the server that it is connected to.")
     if spark._sc._jsc is None:
         raise SpringbokError("This session has been stopped: make a new one with springbok.configure(builder).")
     return spark._jvm
@@ -36,15 +33,37 @@ def jvm(spark: SparkSession) -> Any:
 def gateway(spark: SparkSession) -> Any:
     """The JVM's class that Python calls.
 
-    The whole name is given to py4j at once. Through `jvm.org.apache…`, py4j would look for a class of each part of the
-    name, in all jars.
-
     Raises:
         SpringbokError: as `jvm`.
     """
+    return _gateway_class(jvm(spark)._gateway_client)
+
+
+def _gateway_class(client: Any) -> Any:
+    """The class by its whole name: through `jvm.org.apache…`, py4j would look for each part of it in all jars."""
     from py4j.java_gateway import JavaClass
 
-    return JavaClass("org.apache.spark.sql.springbok.PythonGateway", jvm(spark)._gateway_client)
+    return JavaClass("org.apache.spark.sql.springbok.PythonGateway", client)
+
+
+def runs() -> bool:
+    """Whether this process has a JVM. A stopped session leaves it running."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None
+
+
+def html(report: str, *, page: bool) -> str:
+    """A report, given as JSON, as a whole HTML page or as a part of one.
+
+    Raises:
+        SpringbokError: the JVM cannot read the report.
+    """
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    with spark_errors("The page of this report cannot be made"):
+        return text(_gateway_class(gateway._gateway_client).html(report, page))
 
 
 def is_active(spark: SparkSession) -> bool:
@@ -68,17 +87,7 @@ def check_active(spark: SparkSession) -> None:
 
 
 def execution(df: DataFrame) -> Any:
-    """The DataFrame's query in the JVM.
-
-    Raises:
-        SpringbokError: this is not a classic DataFrame, it is a streaming one, or its session has no Springbok.
-    """
-    spark = getattr(df, "sparkSession", None)
-    if spark is None:
-        raise SpringbokError(f"A report is made of a DataFrame, not of a {type(df).__name__}.")
-    check_active(spark)
-    if df.isStreaming:
-        raise SpringbokError("A streaming DataFrame has no strategy report: Springbok leaves streaming plans alone.")
+    """The query of a classic DataFrame."""
     return df._jdf.queryExecution()
 
 

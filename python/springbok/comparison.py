@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from springbok._jvm import execution, gateway, spark_errors
+from springbok._server import Connect, of_query
 from springbok.model import ComparisonData, Join, JoinChange
 from springbok.render import html, text
 from springbok.render.words import keys, strategy
 from springbok.reports import Report, report
+from springbok.session import ENABLED, temporarily
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,16 +46,20 @@ class Run:
 def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     """Plan a DataFrame's query without and with Springbok and say what differs and why.
 
-    Both are planned anew, with the session's settings; the DataFrame and the session stay as they are.
+    Both are planned anew, with the session's settings; the DataFrame and the session stay as they are. A session of
+    Spark Connect has `spark.springbok.enabled` changed while the queries run.
 
     Args:
-        df: any classic DataFrame that is not streaming.
+        df: any DataFrame that is not streaming.
         run: also run both, without Springbok first, time them, and compare the answers as sets of rows, floating-point
             numbers to nine digits. The answers are held in memory.
 
     Raises:
         SpringbokError: see `report`.
     """
+    server = of_query(df)
+    if isinstance(server, Connect):
+        return _on_server(server, df, run=run)
     query = execution(df)
     with spark_errors():
         off, on = (_frame(query, df, enabled) for enabled in (False, True))
@@ -62,6 +68,22 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     without, with_ = timed(lambda: off), timed(lambda: on)
     equal = without.answer == with_.answer
     return _comparison(without.report, with_.report, without.seconds, with_.seconds, equal)
+
+
+def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
+    """The same for a DataFrame of Spark Connect, whose query is planned when it runs."""
+    with spark_errors():
+        off, on = (Report.from_json(server.imagined(df, {ENABLED: value})) for value in ("false", "true"))
+    if not run:
+        return _comparison(off, on)
+    seconds, answers = [], []
+    for value in ("false", "true"):
+        with temporarily(df.sparkSession, {ENABLED: value}):
+            start = time.perf_counter()
+            rows = df.collect()
+            seconds.append(time.perf_counter() - start)
+            answers.append(answer(rows))
+    return _comparison(off, report(df, observed=True) if on.joins else on, *seconds, answers[0] == answers[1])
 
 
 def timed(query: Callable[[], DataFrame]) -> Run:

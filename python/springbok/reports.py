@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from springbok import _jvm
+from springbok import _server
+from springbok._jvm import spark_errors
 from springbok.errors import SpringbokError
 from springbok.model import ReportData
-from springbok.render import html, summary, text
+from springbok.render import summary, text
 from springbok.settings import checked
 
 if TYPE_CHECKING:
@@ -46,17 +47,20 @@ class Report(ReportData):
         return self.text()
 
     def _repr_html_(self) -> str:
-        return html.fragment(self)
+        return _server.html(self.to_json(), page=False) or f"<pre>{escape(self.text())}</pre>"
 
     def save_html(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page and return its path.
 
         Raises:
-            SpringbokError: the path cannot be written.
+            SpringbokError: the path cannot be written, or this process has had no session, which makes the page.
         """
         target = Path(path)
+        page = _server.html(self.to_json(), page=True)
+        if page is None:
+            raise SpringbokError("The page of a report is made by Spark: make a session first.")
         try:
-            target.write_text(html.page(self), encoding="utf-8")
+            target.write_text(page, encoding="utf-8")
         except OSError as e:
             raise SpringbokError(f"The report cannot be written to {target}: {e.strerror}.") from e
         return target
@@ -79,7 +83,7 @@ def report(
     be planned on such a cluster. What is not given is taken from the running cluster.
 
     Args:
-        df: any classic DataFrame that is not streaming.
+        df: any DataFrame that is not streaming, also one of Spark Connect.
         observed: report a run. If the DataFrame itself has not run, the report is that of the last `count()`, `show()`,
             write or other query of this session that ran its plan; `execution` says which.
         executors: number of executors of an imagined cluster.
@@ -87,7 +91,7 @@ def report(
         executor_memory: heap of each.
 
     Raises:
-        SpringbokError: this is not a classic DataFrame, it is a streaming one, or it cannot be planned; the session is
+        SpringbokError: this is not a DataFrame, it is a streaming one, or it cannot be planned; the session is
             stopped, or has no Springbok; `observed` was given and the DataFrame has not run.
     """
     shape = {
@@ -98,21 +102,20 @@ def report(
     imagined = checked({k: v for k, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
-    query = _jvm.execution(df)
-    reports = _jvm.gateway(df.sparkSession)
-    with _jvm.spark_errors():
+    server = _server.of_query(df)
+    with spark_errors():
         if imagined:
-            return _parsed(reports.whatIf(query, _jvm.java_map(df.sparkSession, imagined)))
-        own = _parsed(reports.report(query))
+            return Report.from_json(server.imagined(df, imagined))
+        own = Report.from_json(server.planned(df))
         if own.state == "executed" or not observed:
             return own
-        other = reports.ran(query)
+        other = server.ran(df)
     if other is None:
         raise SpringbokError(
             "This DataFrame has not run in this session, or too long ago: run an action such as df.collect() first, or "
             "take springbok.report(df) for the plan."
         )
-    return _parsed(other)
+    return Report.from_json(other)
 
 
 def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
@@ -121,13 +124,6 @@ def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
     They include SQL, `count()`, `show()` and writes. `spark.springbok.report.history` says how many a session keeps.
 
     Raises:
-        SpringbokError: a Spark Connect session, a stopped one, or one without Springbok.
+        SpringbokError: the session is stopped, or has no Springbok.
     """
-    _jvm.check_active(spark)
-    text = _jvm.text(_jvm.gateway(spark).last(spark._jsparkSession, n))
-    return [Report.from_dict(d) for d in json.loads(text)]
-
-
-def _parsed(document: Any) -> Report:
-    """A report that the JVM has made."""
-    return Report.from_json(_jvm.text(document))
+    return [Report.from_dict(d) for d in _server.of(spark).last(n)]

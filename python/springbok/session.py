@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
 EXPLAIN_PROVIDER = "org.apache.spark.sql.springbok.report.SpringbokExplain"
-_ENABLED = "spark.springbok.enabled"
+ENABLED = "spark.springbok.enabled"
 # Where PySpark finds the JVM that spark-submit has started.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
@@ -110,7 +110,7 @@ def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
 
 def disabled(spark: SparkSession) -> contextlib.AbstractContextManager[None]:
     """Within the block, queries of this session are planned by Spark alone."""
-    return temporarily(spark, {_ENABLED: "false"})
+    return temporarily(spark, {ENABLED: "false"})
 
 
 def _check_running(jvm: Any, path: Path) -> None:

@@ -1,7 +1,8 @@
 """`make test-matrix`: the tests on every Spark line, each with a PySpark and an environment of its own.
 
-Writes what passed to docs/spark-lines.json, and the page docs/use/spark-versions.md from it. With `--smoke` only one
-Scala test of each rule and operator runs, and nothing is written: that is what CI runs.
+One Scala test of each rule and operator, the Python tests, and all queries of TPC-H and TPC-DS. Writes what passed to
+docs/spark-lines.json, and the page docs/use/spark-versions.md from it. With `--smoke` only the Scala tests run, and
+nothing is written: that is what CI runs. With `--whole` all Scala tests run but the slow ones.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ CACHE = sbt.ROOT / ".cache" / "lines"
 _PACKAGE = "org.apache.spark.sql.springbok."
 
 
-def scala(line: lines.Line, smoke: bool) -> dict[str, Counter[str]]:
-    """The Scala tests on a line: passed, skipped and failed, by package."""
+def scala(line: lines.Line, whole: bool) -> dict[str, Counter[str]]:
+    """The Scala tests on a line, one of each rule and operator or the whole: passed, skipped and failed, by package."""
     # ScalaTest's own reports: those of sbt take skipped tests for passed ones.
     reports = CACHE / line.label / "scala"
     shutil.rmtree(reports, ignore_errors=True)
-    which = f"-n {_PACKAGE}Smoke" if smoke else f"-l {_PACKAGE}Slow"
+    which = f"-l {_PACKAGE}Slow" if whole else f"-n {_PACKAGE}Smoke"
     sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly -- {which} -u {reports}"])
     found: dict[str, Counter[str]] = {}
     for xml in sorted(reports.glob("*.xml")):
@@ -67,7 +68,7 @@ def _environment(line: lines.Line) -> Path:
         extras = [r.split(";") for r in requires("springbok") or [] if ";" in r and not r.startswith("pyspark")]
         needed = [what.strip() for what, condition in extras if "demo" in condition or "dev" in condition]
         install = [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*install, f"pyspark=={line.name}.*", *needed], check=True)
+        subprocess.run([*install, f"pyspark[connect]=={line.name}.*", *needed], check=True)
         # The package itself, as it stands in the repository.
         own = os.environ | {"SPRINGBOK_LINES": line.label}
         subprocess.run([*install, "--no-deps", "-e", str(sbt.ROOT)], check=True, env=own)
@@ -86,15 +87,14 @@ def main() -> int:
     """Runs the lines named, all by default; 1 if a test failed."""
     parser = argparse.ArgumentParser(prog="qa.matrix", description=__doc__)
     parser.add_argument("lines", nargs="*", default=["all"], help="such as 4.1 or 3.5_2.12")
-    parser.add_argument(
-        "--smoke", action="store_true", help="one Scala test of each rule and operator, no Python tests"
-    )
+    parser.add_argument("--smoke", action="store_true", help="no Python tests")
+    parser.add_argument("--whole", action="store_true", help="all Scala tests but the slow ones")
     args = parser.parse_args()
     results = matrix_page.read()
     failed = []
     for line in lines.chosen(args.lines):
         jar.build([line.label])
-        found = scala(line, args.smoke)
+        found = scala(line, args.whole)
         # PySpark 3.5 is made for Scala 2.12.
         if not args.smoke and line.label != "3.5_2.13":
             found |= python(line)

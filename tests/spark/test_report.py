@@ -153,18 +153,6 @@ def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: P
     assert "\n" not in str(e.value) and "py4j" not in str(e.value)
 
 
-def test_a_connect_session_is_said_so() -> None:
-    class Session:
-        pass
-
-    class Frame:
-        sparkSession = Session()
-        isStreaming = False
-
-    with pytest.raises(springbok.SpringbokError, match=r"Spark Connect session.*EXPLAIN"):
-        springbok.report(Frame())  # type: ignore[arg-type]
-
-
 def test_hard_names_long_queries_and_many_joins(spark: SparkSession, valid: Callable[[Report], None]) -> None:
     name = "a<b>&\"'`🦌"
     quoted = name.replace("`", "``")

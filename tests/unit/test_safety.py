@@ -12,7 +12,7 @@ import springbok
 
 ROOT = Path(__file__).parents[2]
 OWN = re.compile(
-    r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF)?|"
+    r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF|services/(org\.apache\.spark\.status\.AppHistoryServerPlugin)?)?|"
     r"springbok\.(properties|members)"
 )
 

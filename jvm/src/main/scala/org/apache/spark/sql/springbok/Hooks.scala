@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
-import org.apache.spark.sql.springbok.report.LastReports
+import org.apache.spark.sql.springbok.report.ui.FinishedQueries
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.hints.ResolveFilterHints
 import org.apache.spark.sql.springbok.rules.joins.{
@@ -38,7 +38,7 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
  *   a stage finishes ...... [ReviseJoinStrategy] the choice again with real sizes, then planned anew --------+
  *     |
- *   the query has ended ... [LastReports] one line in the log, and the report kept as text
+ *   the query has ended ... [FinishedQueries] one line in the log, and the report for the session, the UI and the event log
  * }}}
  */
 private[springbok] object Hooks {
@@ -52,6 +52,8 @@ private[springbok] object Hooks {
       NoRule
     }
     SparkPlanning.injectHintRule(e, ResolveFilterHints)
+    e.injectResolutionRule(session => new ReportHint(session.asInstanceOf[SparkSession]))
+    ReportFunctions.into(e)
     // Called in the thread that plans, which may be another one than has optimized.
     e.injectPlannerStrategy { session =>
       SparkSettings.set(session.asInstanceOf[SparkSession])
@@ -75,7 +77,7 @@ private object LateRules {
     if (!experimental.extraOptimizations.contains(ChooseJoinStrategy)) {
       experimental.extraOptimizations = experimental.extraOptimizations ++ rules
       Settings.warnUnknown(session.sessionState.conf)
-      LastReports.listenTo(session.sparkContext)
+      FinishedQueries.listenTo(session.sparkContext)
     }
     SparkSettings.set(session)
   }

@@ -8,7 +8,8 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
-import org.apache.spark.sql.springbok.report.{LastReports, SpringbokReport, WhatIf}
+import org.apache.spark.sql.springbok.report.{LastReports, ReportJson, SpringbokReport, WhatIf}
+import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.apache.spark.sql.springbok.rules.joins.ReviseJoinStrategy
 
 /**
@@ -35,7 +36,15 @@ object PythonGateway {
   def ran(qe: QueryExecution): JList[String] = Option(LastReports.of(qe)).map(pieces).orNull
 
   /** The reports of the session's last `n` queries, as one JSON array. */
-  def last(session: SparkSession, n: Int): JList[String] = pieces(LastReports.last(session, n))
+  def last(session: SparkSession, n: Int): JList[String] = pieces(
+    LastReports.last(session, n).mkString("[", ",", "]")
+  )
+
+  /** A report, given as JSON, as a whole HTML page or as a part of one. */
+  def html(report: String, page: Boolean): JList[String] = {
+    val r = ReportJson.read(report)
+    pieces(if (page) ReportPage.page(r) else ReportPage.fragment(r))
+  }
 
   /** The same query, to be run with Springbok switched on or off. */
   def dataset(qe: QueryExecution, enabled: Boolean): Dataset[Row] = WhatIf.dataset(qe, enabled)

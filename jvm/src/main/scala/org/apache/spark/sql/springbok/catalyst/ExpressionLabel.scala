@@ -4,11 +4,18 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.types.LongType
 
-/** An expression as people write it: `o_custkey`, without its table and without what Spark wraps around join keys. */
+/**
+ * An expression as people write it: `o_custkey`, without its table and without what Spark wraps around join keys.
+ *
+ * '''Settings''': `spark.springbok.report.literals`.
+ */
 object ExpressionLabel extends (Expression => String) {
   override def apply(e: Expression): String = {
+    val literals = SQLConf.get.getConf(ReportConf.LITERALS)
     val plain = e match {
       case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
       case other => other
@@ -17,6 +24,7 @@ object ExpressionLabel extends (Expression => String) {
       case a: AttributeReference => a.withQualifier(Nil)
       case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
       case c if SparkTypes.isCollationKey(c) => c.children.head
+      case l: Literal if !literals => PrettyAttribute("?", l.dataType)
     }
     // Some expressions have no SQL and throw.
     Try(shown.sql).getOrElse(shown.prettyName)

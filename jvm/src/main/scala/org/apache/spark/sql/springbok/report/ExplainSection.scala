@@ -32,82 +32,51 @@ private[springbok] object ExplainSection {
       r.joinOrder.flatMap(order) ++
       r.conjuncts.filter(_.changed).map(conjuncts) ++
       r.tables.flatMap(missing).distinct ++
-      memory(r.resources) ++
+      Words.memory(r.resources).map("memory: " + _) ++
       r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it")
 
   private def join(j: JoinEntry): Seq[String] = {
-    val name = s"join ${j.id} ${j.`type`} ${keys(j)}"
-    label(j).fold(Seq(s"$name: not in the plan"))(planned(j, name, _))
+    val name = s"join ${j.id} ${j.`type`} ${Words.keys(j)}"
+    Words.strategy(j).fold(Seq(s"$name: not in the plan"))(planned(j, name, _))
   }
 
   private def planned(j: JoinEntry, name: String, strategy: String): Seq[String] = {
     val what = Seq(
       Some(strategy),
-      j.distribution.filterNot(d => j.strategy.exists(_.startsWith(d))),
+      Words.distribution(j),
       j.before.filter(_ => j.revised).map(b => s"changed at run time from $b"),
       j.memoryBytes.map(b => s"${Reason.bytes(b)} of each executor")
     ).flatten.mkString(", ")
-    val alone = j.sparkStrategy
-      .filterNot(s => j.plannedBySpark || s == strategy)
-      .map(s => s"Spark alone: $s")
-    val why = (j.reason.map(reason) ++ alone).mkString("; ")
+    val why = (j.reason.map(Words.reason) ++ Words.sparkAlone(j).map(s => s"Spark alone: $s")).mkString("; ")
     val first = s"$name: $what" + (if (why.isEmpty) "" else s" ($why)")
     val hint = j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"the hint $h is not followed")
-    first +: (hint ++ j.notes.map(reason)).map("  " + _).toSeq
+    first +: (hint ++ j.notes.map(Words.reason)).map("  " + _).toSeq
   }
-
-  /** What executes the join; None if the plan does not have it. */
-  private def label(j: JoinEntry): Option[String] =
-    j.strategy.map(_ + j.build.fold("")(b => s", build $b"))
-
-  private def keys(j: JoinEntry): String =
-    if (j.leftKeys.isEmpty) j.otherConjuncts.fold("no condition")("on " + _)
-    else j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(" AND ")
 
   /** Placed, and left out of the plan that was kept. */
   private def notOfThisPlan(f: FilterEntry): Boolean =
     f.id.isDefined && f.toFragments.isEmpty && (f.status == "placed" || f.status == "unused")
 
   private def filter(f: FilterEntry): String = {
-    val target = (f.targetTable ++ f.targetColumn).mkString(".")
-    val name = (f.id ++ Option(target).filter(_.nonEmpty).map(_ + " <-")).mkString("", " ", " ")
+    val name = (f.id ++ Words.target(f).map(_ + " <-")).mkString("", " ", " ")
     val expected = f.expectedRetained.map(r => f"expected to retain ${r * 100}%.0f%% of the rows")
     val effect = f.status match {
       case "placed" => expected
-      case "used" => removed(f)
+      case "used" => Some(Words.removed(f)).filter(_.nonEmpty)
       case _ => None
     }
     s"filter ${name.trim}${if (name.trim.isEmpty) "" else " "}${f.source} of join ${f.join}: ${f.status}" +
-      effect.fold("")(", " + _) + s" (${reason(f.reason)})"
-  }
-
-  private def removed(f: FilterEntry): Option[String] = {
-    val rows = for (n <- f.rowsRemoved; of <- f.rowsIn) yield s"removed $n of $of rows"
-    val groups =
-      for (n <- f.rowGroupsRemoved; of <- f.rowGroups if n > 0)
-        yield s"skipped $n of $of row groups"
-    val files = for (n <- f.filesRead; of <- f.files if n < of) yield s"read $n of $of files"
-    Some((rows ++ groups ++ files).mkString(", ")).filter(_.nonEmpty)
+      effect.fold("")(", " + _) + s" (${Words.reason(f.reason)})"
   }
 
   private def order(o: JoinOrderEntry): Option[String] =
-    o.after.map(a => s"join order: $a instead of ${o.before} (${reason(o.reason)})")
+    o.after.map(a => s"join order: $a instead of ${o.before} (${Words.reason(o.reason)})")
 
   private def conjuncts(c: ConjunctsEntry): String = {
     val cost = "%.0f ns a row instead of %.0f".formatLocal(java.util.Locale.ROOT, c.costAfter, c.costBefore)
     s"conjuncts of ${c.operator}: ${c.order.map(_.condition).mkString(", then ")} ($cost)"
   }
 
-  private def missing(t: TableEntry): Option[String] = {
-    val columns =
-      Option(t.missingStatistics).filter(_.nonEmpty).map(_.mkString("no statistics of ", ", ", ""))
-    val what = if (t.rows.isEmpty) Some("unknown rows") else columns
-    what.map(w => s"table ${t.name.getOrElse("?")}: $w" + t.analyze.fold("")("; " + _))
-  }
-
-  private def memory(r: Resources): Option[String] = r.joinMemoryPerExecutorBytes.map { b =>
-    s"memory: the joins may take ${Reason.bytes(b)} of each executor's ${Reason.bytes(r.executorHeapBytes.toDouble)} heap"
-  }
-
-  private def reason(r: ReasonEntry): String = s"${r.code}: ${r.text}"
+  private def missing(t: TableEntry): Option[String] =
+    Words.missing(t).map(w => s"table ${t.name.getOrElse("?")}: $w" + t.analyze.fold("")("; " + _))
 }

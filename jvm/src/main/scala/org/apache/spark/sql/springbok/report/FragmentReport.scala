@@ -28,7 +28,7 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
     FragmentEntry(
       f.id,
       f.kind,
-      f.inputs,
+      f.inputs.map(_.toLong),
       partitioning(f),
       f.nodes.map(node),
       f.exchange.map(exchange(f, _))
@@ -38,10 +38,10 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
   private def node(n: PlanNode): NodeEntry =
     NodeEntry(
       id = n.id,
-      parent = n.parent,
+      parent = n.parent.map(_.toLong),
       operator = n.plan.nodeName,
       label = FragmentReport.label(n.plan),
-      join = JoinState.of(n.plan).map(_.id),
+      join = JoinState.of(n.plan).map(_.id.toLong),
       filter = FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id)),
       estimatedRows = numbers.estimatedRows(n),
       rows = numbers.rows(n)
@@ -52,7 +52,7 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
     val (estimated, rows) = (numbers.estimatedRows(in), numbers.sent(e))
     ExchangeEntry(
       partitioning = FragmentReport.partitioning(e.outputPartitioning),
-      to = readers.getOrElse(f.id, Nil),
+      to = readers.getOrElse(f.id, Nil).map(_.toLong),
       estimatedRows = estimated,
       estimatedBytes = numbers.estimatedBytes(in),
       rows = rows,
@@ -101,7 +101,7 @@ private[springbok] object FragmentReport {
   }
 
   private def spread(kind: String, keys: Seq[Expression], n: Int): PartitioningEntry =
-    PartitioningEntry(kind, Some(keys.map(text)), Option(n).filter(_ > 0))
+    PartitioningEntry(kind, Some(keys.map(text)), Option(n.toLong).filter(_ > 0))
 
   def filter(p: SparkPlan): Option[FilterRecord] = p match {
     case f: RuntimeFilterExec if f.info != null => Some(f.info.record)
@@ -113,7 +113,7 @@ private[springbok] object FragmentReport {
   def label(p: SparkPlan): String = {
     val text = p match {
       case s: FileSourceScanExec => s"Scan ${s.relation.fileFormat} ${TableName.of(s)}"
-      case f: FilterExec => s"Filter ${f.condition}"
+      case f: FilterExec => s"Filter ${ExpressionLabel(f.condition)}"
       case j: BaseJoinExec =>
         val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"${this.text(l)} = ${this.text(r)}" }
         s"${Strategy.of(j).name} join ${LoggedJoin.typeName(j.joinType)} ${keys.mkString(", ")}"

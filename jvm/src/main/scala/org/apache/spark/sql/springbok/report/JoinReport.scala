@@ -86,8 +86,8 @@ final private[springbok] class JoinReport(
   private def found(entry: JoinEntry, n: PlanNode): JoinEntry = {
     val (estimated, rows) = (numbers.estimatedRows(n), numbers.rows(n))
     entry.copy(
-      node = Some(n.id),
-      fragment = Some(graph.home(n.id)),
+      node = Some(n.id.toLong),
+      fragment = Some(graph.home(n.id).toLong),
       strategy = Some(Strategy.of(join(n)).name),
       build = Strategy.build(Strategy.of(join(n))).map(Reason.side),
       distribution = Some(distribution(n)),
@@ -181,9 +181,9 @@ private[springbok] object JoinReport {
   private def join(n: PlanNode): BaseJoinExec = n.plan.asInstanceOf[BaseJoinExec]
 
   /** How many joins a plan has of each strategy. */
-  def strategies(graph: PlanGraph): Map[String, Int] = {
+  def strategies(graph: PlanGraph): Map[String, Long] = {
     val all = graph.nodes.map(_.plan).collect { case j: BaseJoinExec => Strategy.of(j).name }
-    ListMap.from(all.groupBy(identity).view.mapValues(_.size).toSeq.sortBy(_._1))
+    ListMap.from(all.groupBy(identity).view.mapValues(_.size.toLong).toSeq.sortBy(_._1))
   }
 
   private def described(j: BaseJoinExec): String = Strategy.label(Strategy.of(j))

@@ -5,76 +5,64 @@ import java.util.concurrent.TimeoutException
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerJobStart}
+import org.apache.spark.scheduler.SparkListenerJobStart
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
-import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{FilterState, JoinState, PlanningState}
-import org.apache.spark.sql.springbok.report.model.ExecutionEntry
+import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
 
 /**
  * The reports of the last queries of each session, as text. `count()`, `show()` and writes plan queries of their own, so the
  * DataFrame that a user holds does not know that it ran. Neither plans nor sessions are kept, and queries without a join
  * leave no report.
  *
- * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
- * would have to wait.
- *
  * '''Settings''': `spark.springbok.report.history`.
  */
-object LastReports extends SparkListener with Logging {
+object LastReports extends Logging {
 
   /** `plans`: semantic hashes of the query's own plan and of those that an action may have put operators upon. */
   final private case class Entry(json: String, plans: Set[Int])
 
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
   private val executions = new Executions
-  private val contexts = Collections.newSetFromMap(new WeakHashMap[SparkContext, java.lang.Boolean]())
 
-  /** Listens to a context, once. A stopped context takes no listeners. */
-  def listenTo(sc: SparkContext): Unit = contexts.synchronized {
-    if (!sc.isStopped && contexts.add(sc)) {
-      // The queue's thread would keep what it inherits forever: this query's session and job group.
-      val register: Runnable = () => sc.listenerBus.addToQueue(this, "springbok")
-      val bare = SparkThreads.bare(register, "springbok-listener")
-      bare.setContextClassLoader(getClass.getClassLoader)
-      bare.start()
-      try bare.join()
-      catch { case _: InterruptedException => Thread.currentThread.interrupt() }
-    }
-  }
+  private[report] def started(e: SparkListenerSQLExecutionStart): Unit = executions.started(e)
 
-  override def onJobStart(event: SparkListenerJobStart): Unit = executions.job(event)
+  private[report] def started(e: SparkListenerJobStart): Unit = executions.job(e)
 
-  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case e: SparkListenerSQLExecutionStart => executions.started(e)
-    case e: SparkListenerSQLExecutionEnd =>
-      // The last events of a context arrive while it stops.
-      val live = e.qe != null && !e.qe.sparkSession.sparkContext.isStopped
-      for (run <- executions.ended(e) if live && e.executionFailure.isEmpty)
-        RuleGuard("LastReports", (), None, planning = false)(
-          e.qe.sparkSession.withActive(finished(run, e.qe))
-        )
-    case _ =>
-  }
+  private[report] def ended(e: SparkListenerSQLExecutionEnd): Option[ExecutionEntry] = executions.ended(e)
 
-  private def finished(run: ExecutionEntry, qe: QueryExecution): Unit = {
+  /**
+   * A query has ended: one line in the log, and its report.
+   *
+   * @param needed
+   *   whether the report is made even if no session keeps it
+   * @return
+   *   the report; None if none was made
+   */
+  private[report] def finished(
+      run: ExecutionEntry,
+      qe: QueryExecution,
+      needed: Boolean
+  ): Option[QueryReport] = {
     val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
-    for (r <- ReportParts.stateOf(qe.optimizedPlan) if history > 0 || log.isInfoEnabled) {
-      logInfo(line(run, r, qe))
-      if (history > 0) keep(qe.sparkSession, history, entry(run, qe))
+    ReportParts.stateOf(qe.optimizedPlan).flatMap { state =>
+      if (log.isInfoEnabled) logInfo(line(run, state, qe))
+      Option.when(history > 0 || needed)(SpringbokReport.of(qe).copy(execution = Some(run))).map { r =>
+        if (history > 0)
+          keep(
+            qe.sparkSession,
+            history,
+            Entry(ReportJson.write(r), plans(qe.analyzed).map(_.semanticHash()).toSet)
+          )
+        r
+      }
     }
-  }
-
-  private def entry(run: ExecutionEntry, qe: QueryExecution): Entry = {
-    val report = SpringbokReport.of(qe).copy(execution = Some(run))
-    Entry(ReportJson.write(report), plans(qe.analyzed).map(_.semanticHash()).toSet)
   }
 
   /** The plan and what it stands upon, down to the first operator with several inputs. */
@@ -104,9 +92,8 @@ object LastReports extends SparkListener with Logging {
       s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
   }
 
-  /** The session's last `n` reports, the newest first, as one JSON array. */
-  def last(session: SparkSession, n: Int): String =
-    entries(session).reverse.take(n).map(_.json).mkString("[", ",", "]")
+  /** The session's last `n` reports as JSON, the newest first. */
+  def last(session: SparkSession, n: Int): Seq[String] = entries(session).reverse.take(n).map(_.json)
 
   /** The report of the last query that ran this very plan, alone or below operators of an action; null if none did. */
   def of(qe: QueryExecution): String = {

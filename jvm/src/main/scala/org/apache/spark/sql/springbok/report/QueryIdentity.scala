@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.datasources.{
 }
 import org.apache.spark.sql.internal.StaticSQLConf.SQL_EVENT_TRUNCATE_LENGTH
 import org.apache.spark.sql.springbok.catalyst.CurrentDatabase
+import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.model.QueryEntry
 import org.apache.spark.util.Utils
 
@@ -24,7 +25,9 @@ private[springbok] object QueryIdentity {
   def of(qe: QueryExecution, database: Option[String]): QueryEntry = {
     val sc = qe.sparkSession.sparkContext
     QueryEntry(
-      sql = sql(qe.logical).flatMap(shown(qe.sparkSession, _)),
+      sql = sql(qe.logical)
+        .filter(_ => qe.sparkSession.sessionState.conf.getConf(ReportConf.LITERALS))
+        .flatMap(shown(qe.sparkSession, _)),
       statement = statement(qe.logical),
       user = sc.sparkUser,
       database = database.orElse(CurrentDatabase.name(qe.sparkSession)),

@@ -1,11 +1,16 @@
 package org.apache.spark.sql.springbok.report
 
 import com.fasterxml.jackson.annotation.JsonInclude
-import com.fasterxml.jackson.databind.{ObjectMapper, PropertyNamingStrategies}
+import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper, PropertyNamingStrategies}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 import org.apache.spark.sql.springbok.report.model.QueryReport
 
-/** Writes reports as JSON: names in snake case, and what is unknown left out. */
+/**
+ * Writes reports as JSON, and reads them: names in snake case, and what is unknown left out.
+ *
+ * The JVM erases the type of a number in an Option, a Seq or a Map. Such numbers are of type Long or Double in the report's
+ * classes, because the reader makes every integer a Long.
+ */
 private[springbok] object ReportJson {
   private val mapper = new ObjectMapper()
     .registerModule(DefaultScalaModule)
@@ -13,6 +18,15 @@ private[springbok] object ReportJson {
     .setDefaultPropertyInclusion(
       JsonInclude.Value.construct(JsonInclude.Include.NON_ABSENT, JsonInclude.Include.ALWAYS)
     )
+    .enable(DeserializationFeature.USE_LONG_FOR_INTS)
 
   def write(r: QueryReport): String = mapper.writeValueAsString(r)
+
+  /**
+   * A report that was written by this version.
+   *
+   * @throws com.fasterxml.jackson.core.JsonProcessingException
+   *   the text is damaged, or of another format
+   */
+  def read(json: String): QueryReport = mapper.readValue(json, classOf[QueryReport])
 }

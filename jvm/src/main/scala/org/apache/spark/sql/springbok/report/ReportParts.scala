@@ -60,7 +60,7 @@ final private[springbok] class ReportParts(
   def failures: Seq[FailureEntry] = log.failures.map { case (rule, error) => FailureEntry(rule, error) }
 
   /** How many joins the plan has of each strategy, whoever decided them. */
-  def strategies: Map[String, Int] = JoinReport.strategies(graph)
+  def strategies: Map[String, Long] = JoinReport.strategies(graph)
 }
 
 private[springbok] object ReportParts {

@@ -30,7 +30,7 @@ object SpringbokReport {
   def of(qe: QueryExecution, execution: => Option[ExecutionEntry] = None): QueryReport = {
     val conf = qe.sparkSession.sessionState.conf
     val parts = new ReportParts(qe.sparkSession, qe.optimizedPlan, qe.executedPlan)
-    QueryReport(
+    val report = QueryReport(
       version = QueryReport.formatVersion,
       springbok = RunningSpark.VERSION,
       spark = SPARK_VERSION,
@@ -49,6 +49,7 @@ object SpringbokReport {
       strategies = parts.strategies,
       execution = if (parts.ran) execution else None
     )
+    Redaction.of(qe.sparkSession)(report)
   }
 
   /** Why Springbok had nothing to decide, or decided less than it could. */

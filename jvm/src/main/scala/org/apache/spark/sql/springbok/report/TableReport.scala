@@ -53,12 +53,12 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     val read = (name: String) => scan.filter(_ => numbers.ran).flatMap(PlanNumbers.metric(_, name))
     val all =
       if (fs.partitionSchema.isEmpty) None
-      else PartitionListing.of(fs.location).map(_.partitionSpec().partitions.size)
+      else PartitionListing.of(fs.location).map(_.partitionSpec().partitions.size.toLong)
     val name = TableName(r.catalogTable.map(_.identifier), fs)
     entry(r, name, fs.fileFormat.toString, fs.sizeInBytes, scan.map(_.output).getOrElse(r.output))
       .copy(
-        files = footers.map(_.files),
-        footersRead = footers.map(_.filesRead),
+        files = footers.map(_.files.toLong),
+        footersRead = footers.map(_.filesRead.toLong),
         partitions = all,
         partitionsRead = if (fs.partitionSchema.isEmpty) None else read("numPartitions"),
         filesRead = read("numFiles"),

@@ -18,7 +18,7 @@ class IdentitySuite extends SpringbokTest {
 
   private def query(df: DataFrame): QueryEntry = SpringbokReport.of(execution(df)).query
   private def run(df: DataFrame): ExecutionEntry = LastReports.execution(execution(df)).get
-  private def last(n: Int): Seq[JValue] = parse(LastReports.last(spark, n)).extract[List[JValue]]
+  private def last(n: Int): Seq[JValue] = LastReports.last(spark, n).map(parse(_))
 
   test("a query has its text, its kind, its user, its database and its application") {
     val q = query(spark.sql(sql))

@@ -1,11 +1,12 @@
 package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.report.ui.FinishedQueries
 
 class LastReportsSuite extends SpringbokTest {
   test("a context that has stopped before its first query is let be") {
     spark.stop()
-    LastReports.listenTo(spark.sparkContext)
-    assert(LastReports.last(spark, 1) == "[]")
+    FinishedQueries.listenTo(spark.sparkContext)
+    assert(LastReports.last(spark, 1).isEmpty)
   }
 }

@@ -113,13 +113,14 @@ class ReportSuite extends SpringbokTest {
       )
       assert(report(df) \ "state" == JString("planned"))
       (1 to 4).foreach(_ => df.collect())
-      assert(list(parse(LastReports.last(spark, 10))).size == 3)
+      assert(LastReports.last(spark, 10).size == 3)
       assert(
-        list(parse(LastReports.last(spark, 2)))
-          .map(_ \ "execution" \ "action")
+        LastReports
+          .last(spark, 2)
+          .map(parse(_) \ "execution" \ "action")
           .forall(_ == JString("collect"))
       )
-      assert(LastReports.last(spark.newSession(), 10) == "[]")
+      assert(LastReports.last(spark.newSession(), 10).isEmpty)
     }
     conf(ReportConf.HISTORY.key -> "0") {
       val df = spark.sql(query.replace("5", "6"))
@@ -131,6 +132,21 @@ class ReportSuite extends SpringbokTest {
   test("reports hold up no other listeners: they have a queue of their own") {
     spark.sql("SELECT 1").collect(): Unit
     assert(spark.sparkContext.listenerBus.metrics.metricRegistry.getNames.contains("queue.springbok.size"))
+  }
+
+  test("a report is read as it was written") {
+    for (run <- Seq(false, true)) {
+      val df = spark.sql(query)
+      if (run) df.collect(): Unit
+      val written = SpringbokReport.json(execution(df))
+      val read = ReportJson.read(written)
+      assert(ReportJson.write(read) == written)
+      // Numbers in options and sequences are what their types say, although the JVM erases them.
+      assert(
+        read.fragments.flatMap(_.inputs).forall(_ >= 0L) && read.joins.flatMap(_.fragment).forall(_ >= 0L)
+      )
+      assert(read.joins.flatMap(_.left.rows).forall(_ > 0.5) && read.strategies.values.sum == 1L)
+    }
   }
 
   test("the log's line has numbers and no names") {

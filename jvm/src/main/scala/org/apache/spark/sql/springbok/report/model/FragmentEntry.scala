@@ -4,7 +4,7 @@ package org.apache.spark.sql.springbok.report.model
 final case class FragmentEntry(
     id: Int,
     @oneOf("shuffle", "broadcast", "subquery", "result") kind: String,
-    inputs: Seq[Int],
+    inputs: Seq[Long],
     partitioning: PartitioningEntry,
     nodes: Seq[NodeEntry],
     exchange: Option[ExchangeEntry]
@@ -14,16 +14,16 @@ final case class FragmentEntry(
 final case class PartitioningEntry(
     @oneOf("unpartitioned", "random", "hash", "range", "bucketed", "broadcast") kind: String,
     keys: Option[Seq[String]] = None,
-    partitions: Option[Int] = None
+    partitions: Option[Long] = None
 )
 
 /** An operator. */
 final case class NodeEntry(
     id: Int,
-    parent: Option[Int],
+    parent: Option[Long],
     operator: String,
     label: String,
-    join: Option[Int],
+    join: Option[Long],
     filter: Option[String],
     estimatedRows: Option[Double],
     rows: Option[Long]
@@ -32,7 +32,7 @@ final case class NodeEntry(
 /** Rows on their way to the fragments `to`; `writtenBytes` are compressed. */
 final case class ExchangeEntry(
     partitioning: PartitioningEntry,
-    to: Seq[Int],
+    to: Seq[Long],
     estimatedRows: Option[Double],
     estimatedBytes: Option[Double],
     rows: Option[Long],

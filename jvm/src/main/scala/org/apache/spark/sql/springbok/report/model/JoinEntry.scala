@@ -23,8 +23,8 @@ final case class JoinEntry(
     memoryBytes: Option[Double] = None,
     left: SideEntry,
     right: SideEntry,
-    node: Option[Int] = None,
-    fragment: Option[Int] = None,
+    node: Option[Long] = None,
+    fragment: Option[Long] = None,
     @oneOf("broadcast hash", "shuffled hash", "sort-merge", "broadcast nested loop", "cartesian")
     strategy: Option[String] = None,
     @oneOf("left", "right") build: Option[String] = None,

@@ -21,7 +21,7 @@ final case class QueryReport(
     failures: Seq[FailureEntry],
     settings: Map[String, String],
     @keysOf("broadcast hash", "shuffled hash", "sort-merge", "broadcast nested loop", "cartesian")
-    strategies: Map[String, Int],
+    strategies: Map[String, Long],
     execution: Option[ExecutionEntry]
 )
 

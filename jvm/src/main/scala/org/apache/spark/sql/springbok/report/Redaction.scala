@@ -1,0 +1,68 @@
+package org.apache.spark.sql.springbok.report
+
+import scala.util.matching.Regex
+
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.springbok.report.model._
+import org.apache.spark.util.Utils
+
+/**
+ * Takes out of a report what `spark.sql.redaction.string.regex` matches: in all texts that come from the query or its tables.
+ * The texts of query and execution are redacted where they are made, as Spark cuts them too.
+ */
+final private[report] class Redaction(pattern: Option[Regex]) {
+  private def text(t: String): String = Utils.redact(pattern, t)
+
+  def apply(r: QueryReport): QueryReport =
+    if (pattern.isEmpty) r
+    else
+      r.copy(
+        tables = r.tables.map(t => t.copy(name = t.name.map(text), analyze = t.analyze.map(text))),
+        fragments = r.fragments.map(fragment),
+        joins = r.joins.map(join),
+        filters = r.filters.map(filter),
+        joinOrder = r.joinOrder
+          .map(o => o.copy(before = text(o.before), after = o.after.map(text), reason = reason(o.reason))),
+        conjuncts =
+          r.conjuncts.map(c => c.copy(order = c.order.map(e => e.copy(condition = text(e.condition))))),
+        settings = r.settings.map { case (k, v) => k -> text(v) }
+      )
+
+  private def join(j: JoinEntry): JoinEntry = j.copy(
+    leftKeys = j.leftKeys.map(text),
+    rightKeys = j.rightKeys.map(text),
+    otherConjuncts = j.otherConjuncts.map(text),
+    hint = j.hint.map(text),
+    reason = j.reason.map(reason),
+    notes = j.notes.map(reason),
+    alternatives = j.alternatives.map(a => a.copy(ruledOut = a.ruledOut.map(reason)))
+  )
+
+  private def filter(f: FilterEntry): FilterEntry = f.copy(
+    source = text(f.source),
+    targetTable = f.targetTable.map(text),
+    targetColumn = f.targetColumn.map(text),
+    reason = reason(f.reason)
+  )
+
+  private def fragment(f: FragmentEntry): FragmentEntry = f.copy(
+    partitioning = partitioning(f.partitioning),
+    nodes = f.nodes.map(n => n.copy(label = text(n.label))),
+    exchange = f.exchange.map(e => e.copy(partitioning = partitioning(e.partitioning)))
+  )
+
+  private def partitioning(p: PartitioningEntry): PartitioningEntry = p.copy(keys = p.keys.map(_.map(text)))
+
+  private def reason(r: ReasonEntry): ReasonEntry = r.copy(
+    text = text(r.text),
+    args = r.args.map {
+      case (k, s: String) => k -> text(s)
+      case (k, s: Seq[?]) => k -> s.map(v => text(v.toString))
+      case other => other
+    }
+  )
+}
+
+private[report] object Redaction {
+  def of(session: SparkSession): Redaction = new Redaction(session.sessionState.conf.stringRedactionPattern)
+}

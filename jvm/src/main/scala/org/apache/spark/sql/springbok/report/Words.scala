@@ -1,0 +1,106 @@
+package org.apache.spark.sql.springbok.report
+
+import java.util.Locale
+
+import org.apache.spark.sql.springbok.report.model._
+
+/** Parts of a report in words: what EXPLAIN and the page share. */
+private[springbok] object Words {
+  private val units = Seq(1e12 -> "T", 1e9 -> "G", 1e6 -> "M", 1e3 -> "K")
+  private val sizes = Seq("B", "KB", "MB", "GB", "TB", "PB")
+
+  private def printed(format: String, values: Any*): String = format.formatLocal(Locale.ROOT, values: _*)
+
+  /** A number of rows: 1,234 or 1.23 M. */
+  def amount(n: Double): String =
+    if (n < 100000) printed("%,.0f", n)
+    else units.collectFirst { case (size, unit) if n >= size => printed("%.2f %s", n / size, unit) }.get
+
+  def amount(n: Option[Double]): String = n.fold("unknown")(amount)
+
+  /** A number of bytes: 12 B, 3.4 MB. */
+  def size(bytes: Double): String = {
+    val power = if (bytes < 1) 0 else math.min(sizes.size - 1, (math.log(bytes) / math.log(1024)).toInt)
+    printed(if (power == 0) "%,.0f %s" else "%,.1f %s", bytes / math.pow(1024, power), sizes(power))
+  }
+
+  def percent(fraction: Double): String = printed(if (fraction < 0.01) "%.2f%%" else "%.0f%%", fraction * 100)
+
+  /** How far an estimate was off: nothing up to a factor of 2. */
+  def factor(q: Option[Double]): String = q.filter(_ >= 2).fold("")(f => printed("off %,.1fx", f))
+
+  def ns(cost: Double): String = printed("%.0f ns", cost)
+
+  /** The equalities of a join, or what it has instead. */
+  def keys(j: JoinEntry): String =
+    if (j.leftKeys.isEmpty) j.otherConjuncts.fold("no condition")("on " + _)
+    else j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"$l = $r" }.mkString(" AND ")
+
+  /** What executes the join; None if the plan does not have it. */
+  def strategy(j: JoinEntry): Option[String] = j.strategy.map(_ + j.build.fold("")(b => s", build $b"))
+
+  /** What Spark would have planned, if that is something else. */
+  def sparkAlone(j: JoinEntry): Option[String] =
+    j.sparkStrategy.filterNot(s => j.plannedBySpark || strategy(j).contains(s))
+
+  /** The distribution, where the strategy's name does not say it. */
+  def distribution(j: JoinEntry): Option[String] =
+    j.distribution.filterNot(d => j.strategy.exists(_.startsWith(d)))
+
+  /** What an alternative costs, or why it is ruled out, without its name. */
+  def cost(a: AlternativeEntry): String = a.ruledOut.fold {
+    val terms = a.terms.map { case (name, bytes) => s"$name ${size(bytes)}" }
+    val impala = a.impalaCostBytes.fold("")(b => s", by Impala's formula ${size(b)}")
+    s"costs ${a.costBytes.fold("unknown")(size)}" + (if (terms.size > 1) terms.mkString(" (", ", ", ")")
+                                                     else "") + impala
+  }(r => s"ruled out, ${reason(r)}")
+
+  def reason(r: ReasonEntry): String = s"${r.code}: ${r.text}"
+
+  /** The column that a filter is applied to. */
+  def target(f: FilterEntry): Option[String] =
+    Some((f.targetTable ++ f.targetColumn).mkString(".")).filter(_.nonEmpty)
+
+  /** What a filter removed, in short; empty if that is not known. */
+  def removed(f: FilterEntry): String = {
+    val rows =
+      for (n <- f.rowsRemoved; of <- f.rowsIn)
+        yield s"removed ${amount(n.toDouble)} of ${amount(of.toDouble)} rows"
+    val groups =
+      for (n <- f.rowGroupsRemoved; of <- f.rowGroups if n > 0) yield s"skipped $n of $of row groups"
+    val files = for (n <- f.filesRead; of <- f.files if n < of) yield s"read $n of $of files"
+    (rows ++ groups ++ files).mkString(", ")
+  }
+
+  /** What was read of a table; empty before the query ran. */
+  def read(t: TableEntry): String = {
+    val partitions = for (n <- t.partitionsRead; of <- t.partitions) yield s"$n of $of partitions"
+    val files = for (n <- t.filesRead; of <- t.files) yield s"$n of $of files"
+    (partitions ++ files ++ t.rowsRead.map(n => s"${amount(n.toDouble)} rows")).mkString(", ")
+  }
+
+  /** What is not known of a table; None if all is known that a join asks for. */
+  def missing(t: TableEntry): Option[String] =
+    if (t.rows.isEmpty) Some("unknown rows")
+    else Some(t.missingStatistics).filter(_.nonEmpty).map(_.mkString("no statistics of ", ", ", ""))
+
+  def memory(r: Resources): Option[String] = r.joinMemoryPerExecutorBytes.map { b =>
+    s"the joins may take ${size(b)} of each executor's ${size(r.executorHeapBytes.toDouble)} heap"
+  }
+
+  /** `count, query 12 of the SQL tab, 345 ms`. */
+  def run(e: ExecutionEntry): String =
+    printed("%s, query %d of the SQL tab, %,d ms", e.action, e.id, e.durationMs)
+
+  /** What tells the query from others, in one line: its SQL, its job description or where it was called. */
+  def which(r: QueryReport): String = {
+    val text = r.query.sql.orElse(r.execution.flatMap(e => e.jobDescription.orElse(e.callSite)))
+    text
+      .getOrElse("")
+      .linesIterator
+      .filterNot(_.trim.startsWith("--"))
+      .mkString(" ")
+      .trim
+      .replaceAll("\\s+", " ")
+  }
+}

@@ -1,0 +1,134 @@
+package org.apache.spark.sql.springbok.report.page
+
+import java.time.Instant
+import java.time.temporal.ChronoUnit
+
+import scala.xml.{Elem, NodeSeq, Unparsed, Xhtml}
+
+import org.apache.spark.sql.springbok.report.Words
+import org.apache.spark.sql.springbok.report.model._
+
+/**
+ * A report as HTML: self-contained, escaped, without scripts, light and dark. The plan comes first, then a card for each join
+ * and each runtime filter.
+ */
+private[springbok] object ReportPage {
+
+  /** A whole page. */
+  def page(r: QueryReport): String =
+    "<!doctype html>\n" + Xhtml.toXhtml(
+      <html lang="en"><head><meta charset="utf-8"/><meta name="viewport" content="width=device-width"/>
+        <title>Springbok strategy report</title><style>{Unparsed(PageStyle.page)}</style></head>
+        <body>{report(r)}</body></html>
+    ) + "\n"
+
+  /** The report alone, to stand in another page. */
+  def fragment(r: QueryReport): String = Xhtml.toXhtml(report(r))
+
+  def report(r: QueryReport): Elem =
+    <div class="springbok"><style>{Unparsed(PageStyle.text)}</style>{head(r)}{plan(r)}{joins(r)}{filters(r)}{
+      Html.section("Join order", order(r))
+    }{Html.section("Conjuncts put into another order", conjuncts(r))}{
+      Html.section("Tables", tables(r))
+    }{Html.section("Statistics to collect", statements(r))}{
+      Html.folded("Query", identity(r))
+    }{Html.folded("Settings that differ from the default", settings(r))}</div>
+
+  private def head(r: QueryReport): NodeSeq = {
+    val run = r.execution.fold("")(e => s" by ${Words.run(e)}")
+    val warnings = r.note.toSeq ++ r.tables
+      .flatMap(t => Words.missing(t).map(m => s"Table ${t.name.getOrElse("?")}: $m."))
+      .distinct
+    val failures = r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it.")
+    <h2>Springbok {r.springbok} on Spark {r.spark} {
+      Html.chip(if (r.state == "executed") "good" else "", r.state + run)
+    }</h2> ++
+      Some(Words.which(r))
+        .filter(_.nonEmpty)
+        .toSeq
+        .map(t => <p><code>{if (t.length <= 300) t else t.take(299) + "…"}</code></p>) ++
+      <p>{ReportSummary.of(r)}</p> ++ Words.memory(r.resources).toSeq.map(m => <p>{m.capitalize}.</p>) ++
+      warnings.map(w => <p>{w}</p>) ++ failures.map(f => <p>{Html.chip("bad", "failed")} {f}</p>)
+  }
+
+  private def plan(r: QueryReport): NodeSeq = {
+    val svg = new PlanPicture(r).svg
+    if (svg.isEmpty) svg
+    else
+      Html.section(
+        "Plan",
+        <div class="scroll" tabindex="0" role="region" aria-label="The query's plan">{svg}</div>
+      )
+  }
+
+  private def joins(r: QueryReport): NodeSeq = {
+    val rows = r.joins.flatMap(j =>
+      Seq(j.left, j.right).flatMap(s => s.estimatedRows ++ s.rows ++ s.observedRows.map(_.toDouble))
+    )
+    val most =
+      (rows ++ r.joins.flatMap(j => j.estimatedRows ++ j.outputRows.map(_.toDouble))).foldLeft(1.0)(math.max)
+    cards("Joins", r.joins.map(JoinCard(_, most)))
+  }
+
+  private def filters(r: QueryReport): NodeSeq = cards("Runtime filters", r.filters.map(FilterCard(_)))
+
+  private def cards(title: String, cards: Seq[Elem]): NodeSeq =
+    if (cards.isEmpty) NodeSeq.Empty else Html.section(title, <div class="cards">{cards}</div>)
+
+  private def order(r: QueryReport): NodeSeq = r.joinOrder.flatMap { o =>
+    <p>{o.after.fold(o.before)(a => s"$a instead of ${o.before}")} {Html.soft(Words.reason(o.reason))}</p>
+  }
+
+  private def conjuncts(r: QueryReport): NodeSeq = Html.table(
+    Seq("operator", "in this order", "ns a row"),
+    r.conjuncts.filter(_.changed).map { c =>
+      val each = c.order.map(e => <li><code>{e.condition}</code> {Html.soft(conjunct(e))}</li>)
+      val cost = s"${Words.ns(c.costAfter)} instead of ${Words.ns(c.costBefore)}"
+      Seq(text(c.operator), <ul>{each}</ul>, text(cost))
+    }
+  )
+
+  private def conjunct(e: ConjunctEntry): String =
+    s"${Words.ns(
+        e.cost
+      )}, retains ${e.selectivity.fold("an unknown part")(s => s"${Words.percent(s)} of the rows")}"
+
+  private def tables(r: QueryReport): NodeSeq = Html.table(
+    Seq("table", "format", "bytes", "rows", "read", "columns"),
+    r.tables.map { t =>
+      val rows = s"${Words.amount(t.rows)} (${t.rowsSource})"
+      Seq(
+        text(t.name.getOrElse("?")),
+        text(t.format),
+        text(Words.size(t.bytes.toDouble)),
+        if (t.rows.isDefined) text(rows) else Html.chip("bad", "no statistics"),
+        text(Words.read(t)),
+        <code>{t.slots.map(_.column).mkString(", ")}</code>
+      )
+    }
+  )
+
+  private def statements(r: QueryReport): NodeSeq = {
+    val all = r.tables.flatMap(_.analyze).distinct
+    if (all.isEmpty) NodeSeq.Empty else <ul>{all.map(s => <li><code>{s}</code></li>)}</ul>
+  }
+
+  private def identity(r: QueryReport): NodeSeq = {
+    val q = r.query
+    val run = r.execution.toSeq.flatMap { e =>
+      Seq(s"started ${Instant.ofEpochMilli(e.startMs).truncatedTo(ChronoUnit.MILLIS)}") ++
+        e.callSite.map(c => s"called by $c") ++ e.jobGroup.map(g => s"job group $g") ++ e.jobDescription
+    }
+    val lines = s"${q.statement} by ${q.user} in application ${q.application}" +: (q.database
+      .map(d => s"database $d")
+      .toSeq ++ run)
+    lines.map(l => <p>{l}</p>) ++ q.sql.toSeq.map(s => <pre><code>{s}</code></pre>)
+  }
+
+  private def settings(r: QueryReport): NodeSeq = Html.table(
+    Seq("setting", "value"),
+    r.settings.toSeq.map { case (k, v) => Seq[NodeSeq](<code>{k}</code>, <code>{v}</code>) }
+  )
+
+  private def text(s: String): NodeSeq = scala.xml.Text(s)
+}

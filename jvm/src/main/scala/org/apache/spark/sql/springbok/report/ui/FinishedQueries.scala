@@ -1,0 +1,79 @@
+package org.apache.spark.sql.springbok.report.ui
+
+import java.util.{Collections, WeakHashMap}
+
+import org.apache.spark.SparkContext
+import org.apache.spark.scheduler.{
+  SparkListener,
+  SparkListenerApplicationEnd,
+  SparkListenerEvent,
+  SparkListenerJobStart
+}
+import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
+import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.report.{LastReports, ReportJson}
+import org.apache.spark.sql.springbok.report.SpringbokReportEvent
+import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
+
+/**
+ * Makes the report of each query of a context when the query has ended. The session keeps it, and the UI and the event log
+ * get it.
+ *
+ * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
+ * would have to wait.
+ *
+ * '''Settings''': `spark.springbok.report.history`, `.events`, `.maxBytes`, `.ui.retained`.
+ */
+final private[springbok] class FinishedQueries(events: ReportEvents) extends SparkListener {
+
+  override def onJobStart(event: SparkListenerJobStart): Unit = LastReports.started(event)
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: SparkListenerSQLExecutionStart => LastReports.started(e)
+    case e: SparkListenerSQLExecutionEnd =>
+      for (run <- LastReports.ended(e) if e.executionFailure.isEmpty)
+        RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(report(run, e.qe)))
+    case _ =>
+  }
+
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = events.end()
+
+  private def report(run: ExecutionEntry, qe: QueryExecution): Unit = {
+    val conf = qe.sparkSession.sessionState.conf
+    val send = conf.getConf(ReportConf.EVENTS) && events.wanted
+    for {
+      r <- LastReports.finished(run, qe, needed = send) if send
+      json <- FinishedQueries.bounded(r, conf.getConf(ReportConf.MAX_BYTES))
+    } events.post(SpringbokReportEvent(run.id, json))
+  }
+}
+
+private[springbok] object FinishedQueries {
+  private val contexts = Collections.newSetFromMap(new WeakHashMap[SparkContext, java.lang.Boolean]())
+
+  /** Listens to a context, once. A stopped context takes no listeners. */
+  def listenTo(sc: SparkContext): Unit = contexts.synchronized {
+    if (!sc.isStopped && contexts.add(sc)) {
+      // The queue's thread would keep what it inherits forever: this query's session and job group.
+      val register: Runnable = () => {
+        val events = new ReportEvents(sc)
+        events.start()
+        sc.listenerBus.addToQueue(new FinishedQueries(events), "springbok")
+      }
+      val bare = SparkThreads.bare(register, "springbok-listener")
+      bare.setContextClassLoader(getClass.getClassLoader)
+      bare.start()
+      try bare.join()
+      catch { case _: InterruptedException => Thread.currentThread.interrupt() }
+    }
+  }
+
+  /** The report as JSON, with less in it if it would be larger than `most` bytes; None if even that is larger. */
+  private[ui] def bounded(r: QueryReport, most: Long): Option[String] = {
+    lazy val short = r.copy(joins = r.joins.map(_.copy(alternatives = Nil)))
+    lazy val shorter = short.copy(fragments = Nil)
+    Iterator(() => r, () => short, () => shorter).map(make => ReportJson.write(make())).find(_.length <= most)
+  }
+}

@@ -1,0 +1,60 @@
+package org.apache.spark.sql.springbok.report.ui
+
+import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.SparkContext
+import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
+import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.report.SpringbokReportEvent
+import org.apache.spark.status.ElementTrackingStore
+
+/**
+ * Sends the reports of a context to its UI and its event log.
+ *
+ * A report is made after its query has ended. When a context stops, its bus takes no more events, although reports may still
+ * be under way. The event log's own queue waits for them then, and writes them itself.
+ */
+final private[springbok] class ReportEvents(sc: SparkContext) {
+  private val underway = new ConcurrentHashMap[Long, SpringbokReportEvent]()
+  private val made = new CountDownLatch(1)
+
+  /** Adds the tab, and the listeners that fill it and the log. */
+  def start(): Unit = {
+    for (ui <- sc.ui) {
+      val store = sc.statusStore.store.asInstanceOf[ElementTrackingStore]
+      sc.listenerBus.addToStatusQueue(new ReportListener(store, sc.conf.get(ReportConf.UI_RETAINED)))
+      new SpringbokTab(store, ui): Unit
+    }
+    if (sc.eventLogger.isDefined) sc.listenerBus.addToEventLogQueue(Logged)
+  }
+
+  /** Whether anything shows reports. */
+  def wanted: Boolean = sc.ui.isDefined || sc.eventLogger.isDefined
+
+  def post(event: SpringbokReportEvent): Unit = {
+    if (sc.eventLogger.isDefined) underway.put(event.executionId, event): Unit
+    sc.listenerBus.post(event)
+  }
+
+  /** The application has ended, and all its reports are made. */
+  def end(): Unit = made.countDown()
+
+  /** Runs in the thread that writes the event log. */
+  private object Logged extends SparkListener {
+    override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+      case e: SpringbokReportEvent => underway.remove(e.executionId): Unit
+      case _ =>
+    }
+
+    override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
+      made.await(ReportEvents.patienceSeconds, TimeUnit.SECONDS): Unit
+      for (log <- sc.eventLogger; e <- underway.values.asScala) log.onOtherEvent(e)
+    }
+  }
+}
+
+private object ReportEvents {
+  private val patienceSeconds = 10L
+}
