@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties
 import org.apache.spark.scheduler.SparkListenerEvent
 
 /**
@@ -10,4 +11,17 @@ import org.apache.spark.scheduler.SparkListenerEvent
  * @param report
  *   JSON as `docs/report.schema.json` describes it; its `version` says of which format
  */
-final case class SpringbokReportEvent(executionId: Long, report: String) extends SparkListenerEvent
+@JsonIgnoreProperties(Array("forLog"))
+final case class SpringbokReportEvent(executionId: Long, report: String) extends SparkListenerEvent {
+  private var forLog = false
+
+  /** On the bus, the event log's own listener passes it by: `ReportEvents` writes each event, and once. */
+  override protected[spark] def logEvent: Boolean = forLog
+
+  /** The same event, to be written. */
+  private[report] def toLog: SpringbokReportEvent = {
+    val written = copy()
+    written.forLog = true
+    written
+  }
+}

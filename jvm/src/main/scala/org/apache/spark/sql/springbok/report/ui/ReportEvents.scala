@@ -44,14 +44,18 @@ final private[springbok] class ReportEvents(sc: SparkContext) {
   /** Runs in the thread that writes the event log. */
   private object Logged extends SparkListener {
     override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-      case e: SpringbokReportEvent => underway.remove(e.executionId): Unit
+      case e: SpringbokReportEvent => write(e.executionId)
       case _ =>
     }
 
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
       made.await(ReportEvents.patienceSeconds, TimeUnit.SECONDS): Unit
-      for (log <- sc.eventLogger; e <- underway.values.asScala) log.onOtherEvent(e)
+      underway.keySet.asScala.toSeq.sorted.foreach(write)
     }
+
+    /** Once: an event that was written at the end may still arrive. */
+    private def write(executionId: Long): Unit =
+      for (e <- Option(underway.remove(executionId)); log <- sc.eventLogger) log.onOtherEvent(e.toLog)
   }
 }
 
