@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryEntry}
 import org.json4s._
 import org.json4s.jackson.JsonMethods.parse
@@ -88,6 +89,31 @@ class IdentitySuite extends SpringbokTest {
       )
       val kept = last(1).head
       assert((kept \ "query" \ "sql").extract[String] == query(df).sql.get)
+    }
+  }
+
+  /** A query whose conditions, keys and labels hold a text and a number that are to be hidden. */
+  private val secret =
+    "SELECT f.v FROM facts f JOIN keys k ON f.k = k.k AND concat('secret', f.v) <> cast(k.g AS STRING) " +
+      "WHERE k.g < 4711 AND concat(cast(k.g AS STRING), 'secret') <> 'Secret80'"
+
+  test("what the session redacts is in no part of a report") {
+    assert(SpringbokReport.json(execution(spark.sql(secret))).contains("ecret"))
+    conf("spark.sql.redaction.string.regex" -> "(?i)secret\\w*") {
+      val df = spark.sql(secret)
+      df.collect(): Unit
+      for (json <- Seq(SpringbokReport.json(execution(df)), LastReports.last(spark, 1).head))
+        assert(!json.toLowerCase.contains("secret") && json.contains("redacted"))
+    }
+  }
+
+  test("literals can be left out of reports and of EXPLAIN's section") {
+    conf(ReportConf.LITERALS.key -> "false") {
+      val df = spark.sql(secret)
+      df.collect(): Unit
+      for (text <- Seq(SpringbokReport.json(execution(df)), ExplainSection.of(execution(df).executedPlan)))
+        assert(!text.toLowerCase.contains("secret") && !text.contains("4711"), text)
+      assert(query(df).sql.isEmpty && SpringbokReport.json(execution(df)).contains("?"))
     }
   }
 
