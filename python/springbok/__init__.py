@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from springbok._server import is_active
 from springbok.comparison import Comparison, compare
-from springbok.errors import SpringbokError
+from springbok.errors import CheckFailed, SpringbokError
 from springbok.explanations import why_not
 from springbok.jar import jar_path
 from springbok.reports import Report, last_reports, report
@@ -18,6 +18,7 @@ from springbok.session import configure, disabled
 from springbok.version import __version__
 
 __all__ = [
+    "CheckFailed",
     "Comparison",
     "Report",
     "SpringbokError",

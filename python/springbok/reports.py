@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from springbok import _server
+from springbok import _server, checks
 from springbok._jvm import spark_errors
-from springbok.errors import SpringbokError
+from springbok.errors import CheckFailed, SpringbokError
 from springbok.model import ReportData
 from springbok.render import summary, text
 from springbok.settings import checked
@@ -38,6 +38,21 @@ class Report(ReportData):
             parts = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), tuple))
             raise SpringbokError(f"The report has no part {part!r}: choose among {parts}.")
         return pd.json_normalize([i if isinstance(i, dict) else asdict(i) for i in items])
+
+    def check(self, **conditions: Any) -> None:
+        """Raise if the plan has what it must not have, for tests and builds.
+
+        Args:
+            conditions: among `max_broadcast` and `max_memory` (a size such as "1g"; of one broadcast, and of all joins
+                on one executor), `max_q_error` (a factor), `no_cartesian`, `no_nested_loop`, `no_sort_merge`,
+                `no_missing_statistics`, `hints_followed` and `no_failures` (true).
+
+        Raises:
+            CheckFailed: with a sentence for each violation.
+            SpringbokError: there is no such condition, or its value cannot be read.
+        """
+        if found := checks.violations(self, conditions):
+            raise CheckFailed(" ".join(found))
 
     def text(self, *, verbose: bool = False) -> str:
         """The report as text: what fits one screen, or with `verbose` everything."""

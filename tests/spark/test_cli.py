@@ -28,6 +28,8 @@ def test_explain(tpch: Path, tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["state"] == "executed" and len(document["joins"]) == 2
     assert "<svg" in html.read_text(encoding="utf-8")
+    failed = command("explain", *options, "--check", "no_cartesian", "--check", "max_broadcast=1")
+    assert failed.returncode == 1 and "broadcasts" in failed.stderr and "Traceback" not in failed.stderr
 
 
 def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> None:

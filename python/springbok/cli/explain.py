@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from springbok._jvm import spark_errors
+from springbok.checks import CONDITIONS
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
 from springbok.reports import report
@@ -26,6 +27,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="print the whole report: costs, tables, fragments, ...")
     parser.add_argument("--html", type=Path, help="also write the report as a page")
     parser.add_argument("--json", action="store_true", help="print JSON (docs/report.schema.json) instead of text")
+    parser.add_argument(
+        "--check",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help=f"fail if the plan violates it, such as max_broadcast=1g or no_cartesian; among {', '.join(CONDITIONS)}",
+    )
     parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
     parser.add_argument("--memory", default="2g", help="driver memory (default: 2g)")
 
@@ -34,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
     """Print the report; with `--run` after running the query.
 
     Raises:
-        SpringbokError: a file or folder that cannot be read, SQL that Spark refuses, a path that cannot be written.
+        SpringbokError: a file or folder that cannot be read, SQL that Spark refuses, a path that cannot be written, a
+            violated condition of `--check`.
     """
     sql = _read(args.sql)
     tables = _tables(args.data)
@@ -49,7 +58,14 @@ def run(args: argparse.Namespace) -> int:
         print(r.to_json() if args.json else r.text(verbose=args.verbose))
         if args.html:
             print(r.save_html(args.html).resolve(), file=sys.stderr)
+        r.check(**_conditions(args.check))
     return 0
+
+
+def _conditions(options: list[str]) -> dict[str, str | bool]:
+    """`max_broadcast=1g` and `no_cartesian` as `Report.check` takes them."""
+    pairs = (option.partition("=") for option in options)
+    return {name.strip(): value.strip() if equals else True for name, equals, value in pairs}
 
 
 def _read(path: str) -> str:

@@ -1,0 +1,116 @@
+"""What a plan must not have: the conditions of `Report.check`, for tests and builds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from springbok.errors import SpringbokError
+from springbok.model import Join, ReportData, Side
+from springbok.render.words import keys, missing, size
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+
+Check = Callable[[ReportData, Any], Iterator[str]]
+
+
+def violations(r: ReportData, conditions: dict[str, Any]) -> list[str]:
+    """A sentence for each violation of these conditions.
+
+    Raises:
+        SpringbokError: there is no such condition, or its value cannot be read.
+    """
+    unknown = sorted(conditions.keys() - CONDITIONS.keys())
+    if unknown:
+        raise SpringbokError(f"There is no condition {unknown[0]!r}: choose among {', '.join(CONDITIONS)}.")
+    return [text for name, value in conditions.items() if value is not False for text in CONDITIONS[name](r, value)]
+
+
+def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
+    limit = _bytes("max_broadcast", most)
+    for j in r.joins:
+        side = _broadcast(j)
+        if side is None:
+            continue
+        known = side.observed_bytes if side.observed_bytes is not None else side.bound_bytes or side.estimated_bytes
+        if known is None:
+            yield f"{_name(j)} broadcasts its {j.build} side, whose size is unknown."
+        elif known > limit:
+            yield f"{_name(j)} broadcasts {size(known)}, more than {size(limit)}."
+
+
+def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
+    limit, known = _bytes("max_memory", most), r.resources.join_memory_per_executor_bytes
+    if known is not None and known > limit:
+        yield f"The joins may take {size(known)} of an executor, more than {size(limit)}."
+
+
+def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
+    limit = _number("max_q_error", most)
+    for j in r.joins:
+        if j.q_error is not None and j.q_error > limit:
+            yield f"{_name(j)} has an estimate that is off by {j.q_error:,.1f}x, more than {limit:g}x."
+
+
+def _no_cartesian(r: ReportData, _: Any) -> Iterator[str]:
+    yield from (f"{_name(j)} is a cartesian product." for j in r.joins if j.strategy == "cartesian")
+
+
+def _no_nested_loop(r: ReportData, _: Any) -> Iterator[str]:
+    yield from (f"{_name(j)} is a nested-loop join." for j in r.joins if j.strategy == "broadcast nested loop")
+
+
+def _no_sort_merge(r: ReportData, _: Any) -> Iterator[str]:
+    yield from (f"{_name(j)} is a sort-merge join." for j in r.joins if j.strategy == "sort-merge")
+
+
+def _no_missing_statistics(r: ReportData, _: Any) -> Iterator[str]:
+    yield from missing(r)
+
+
+def _hints_followed(r: ReportData, _: Any) -> Iterator[str]:
+    yield from (f"{_name(j)} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
+
+
+def _no_failures(r: ReportData, _: Any) -> Iterator[str]:
+    yield from (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures)
+
+
+CONDITIONS: dict[str, Check] = {
+    "max_broadcast": _max_broadcast,
+    "max_memory": _max_memory,
+    "max_q_error": _max_q_error,
+    "no_cartesian": _no_cartesian,
+    "no_nested_loop": _no_nested_loop,
+    "no_sort_merge": _no_sort_merge,
+    "no_missing_statistics": _no_missing_statistics,
+    "hints_followed": _hints_followed,
+    "no_failures": _no_failures,
+}
+
+
+def _broadcast(j: Join) -> Side | None:
+    """The side that the plan broadcasts."""
+    if j.strategy not in ("broadcast hash", "broadcast nested loop"):
+        return None
+    return j.left if j.build == "left" else j.right
+
+
+def _name(j: Join) -> str:
+    return f"Join {j.id} ({keys(j)})"
+
+
+def _bytes(name: str, value: Any) -> float:
+    found = _SIZE.fullmatch(str(value).strip())
+    if not found:
+        raise SpringbokError(f"{name} cannot be {value!r}: it takes a size such as 1g.")
+    return float(found[1]) * _UNITS[found[2].lower()]
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except ValueError as e:
+        raise SpringbokError(f"{name} cannot be {value!r}: it takes a number.") from e
