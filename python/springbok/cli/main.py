@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from springbok.cli import demo, doctor, explain
-from springbok.errors import SpringbokError
+from springbok.errors import CheckFailed, SpringbokError
 from springbok.jar import jar_path
 from springbok.version import __version__
 
@@ -26,7 +26,8 @@ def main(argv: list[str] | None = None) -> int:
         return explain.run(args) if args.command == "explain" else demo.run(args)
     except SpringbokError as e:
         print(f"springbok: {e}", file=sys.stderr)
-        return 2
+        # A plan that a check refuses is no wrong use of the command.
+        return 1 if isinstance(e, CheckFailed) else 2
 
 
 def _parser() -> argparse.ArgumentParser:
