@@ -119,6 +119,7 @@ def test_reports_of_a_connect_session(tmp_path: Path) -> None:
     assert "is a broadcast hash join and not a sort-merge join because" in str(out["why"])
 
 
+@pytest.mark.slow
 def test_a_server_without_springbok_is_said_so_and_no_query_runs(tmp_path: Path) -> None:
     with server(tmp_path) as address:
         out = client(tmp_path, address)

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 import springbok
 from springbok.reports import Report
 from ui import history
@@ -50,6 +51,7 @@ def test_a_history_server_without_the_jar_reads_the_log(tmp_path: Path) -> None:
         assert "Springbok" not in history.get(f"{url}/jobs/")
 
 
+@pytest.mark.slow
 def test_a_damaged_report_is_one_sentence(tmp_path: Path) -> None:
     with history.job(tmp_path):
         pass
@@ -63,6 +65,7 @@ def test_a_damaged_report_is_one_sentence(tmp_path: Path) -> None:
         assert "The report of this query is damaged" in page
 
 
+@pytest.mark.slow
 def test_reports_are_not_sent_if_they_are_switched_off(tmp_path: Path) -> None:
     with history.job(tmp_path, "spark.springbok.report.events=false") as url:
         assert "No query with a join has finished yet." in history.get(f"{url}/springbok/")
