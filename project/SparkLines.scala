@@ -15,6 +15,8 @@ import sbt._
  *   folders below jvm/src/main/shims that hold the sources of this line and of lines like it
  * @param delta
  *   artifact and version of the Delta that the tests use
+ * @param iceberg
+ *   artifact and version of the Iceberg that the tests use; without it, its tests are left out
  * @param unmanaged
  *   folder of the jars of a Spark that Maven does not serve
  * @param leftOut
@@ -27,6 +29,7 @@ final case class SparkLine(
     java: String,
     shims: Seq[String],
     delta: Option[(String, String)] = None,
+    iceberg: Option[(String, String)] = None,
     unmanaged: Option[String] = None,
     leftOut: Seq[String] = Nil
 ) {
@@ -49,7 +52,12 @@ final case class SparkLine(
         "org.apache.spark" % s"spark-sql_$scalaBinary" % spark % "provided",
         // A connector with runtime filtering.
         ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests")
-      ) ++ delta.map { case (artifact, version) => "io.delta" % artifact % version % "test" }
+      ) ++
+        delta.map { case (artifact, version) => "io.delta" % artifact % version % "test" } ++
+        iceberg.map { case (artifact, version) => "org.apache.iceberg" % artifact % version % "test" }
+
+  /** The sources of tests that this line cannot compile. */
+  def withoutTests: Seq[String] = leftOut ++ (if (iceberg.isEmpty) Seq("IcebergSuite.scala") else Nil)
 }
 
 object SparkLines {
@@ -60,7 +68,8 @@ object SparkLines {
       "2.12.18",
       "8",
       Seq("scala-2.12", "spark-3.5", "spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2"),
-      delta = Some("delta-spark_2.12" -> "3.3.2"),
+      delta = Some("delta-spark_2.12" -> "3.3.3"),
+      iceberg = Some("iceberg-spark-runtime-3.5_2.12" -> "1.12.0"),
       leftOut = Seq("BloomBenchmark.scala")
     ),
     SparkLine(
@@ -69,7 +78,8 @@ object SparkLines {
       "2.13.8",
       "8",
       Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2"),
-      delta = Some("delta-spark_2.13" -> "3.3.2"),
+      delta = Some("delta-spark_2.13" -> "3.3.3"),
+      iceberg = Some("iceberg-spark-runtime-3.5_2.13" -> "1.12.0"),
       leftOut = Seq("BloomBenchmark.scala")
     ),
     SparkLine(
@@ -78,7 +88,8 @@ object SparkLines {
       "2.13.16",
       "17",
       Seq("spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2", "spark-4.0-4.3"),
-      delta = Some("delta-spark_4.0_2.13" -> "4.4.0")
+      delta = Some("delta-spark_4.0_2.13" -> "4.4.0"),
+      iceberg = Some("iceberg-spark-runtime-4.0_2.13" -> "1.11.0")
     ),
     SparkLine(
       "4.1",
@@ -86,7 +97,8 @@ object SparkLines {
       "2.13.17",
       "17",
       Seq("spark-4.1-4.3", "spark-3.5-4.1", "spark-3.5-4.2", "spark-4.0-4.3"),
-      delta = Some("delta-spark_4.1_2.13" -> "4.4.0")
+      delta = Some("delta-spark_4.1_2.13" -> "4.4.0"),
+      iceberg = Some("iceberg-spark-runtime-4.1_2.13" -> "1.12.0")
     ),
     SparkLine(
       "4.2",

@@ -98,7 +98,8 @@ class Filter:
     """A runtime filter, or one that was declined (`id` is None where it was never placed).
 
     `status` is placed, used, unused or declined; rows are those that were tested at the scan; `waited_ms` is the time
-    from the start of the build side's stage to the decision, for which the scan had to wait.
+    from the start of the build side's stage to the decision, for which the scan had to wait. `pushed` is how the scan
+    itself was told of it (files, partitions, connector, rebuilt), `not_pushed` why it was not.
     """
 
     join: int
@@ -111,6 +112,8 @@ class Filter:
     from_fragment: int | None = None
     to_fragments: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
+    pushed: str | None = None
+    not_pushed: Reason | None = None
     expected_retained: float | None = None
     build_rows: int | None = None
     build_keys: int | None = None

@@ -117,6 +117,10 @@ def effect(f: Filter) -> str:
         parts.append(f"waited {f.waited_ms:,} ms")
     if removed(f):
         parts.append(removed(f))
+    if f.pushed == "rebuilt":
+        parts.append("scan built again with it")
+    if f.not_pushed:
+        parts.append(f"not told to the scan: {f.not_pushed.text}")
     if f.scan_rows is not None:
         parts.append(f"scan read {amount(f.scan_rows)} rows")
     if f.switched_off:

@@ -20,4 +20,7 @@ object SparkTypes {
 
   /** Whether the bytes are UTF-8: else decoding and encoding them gives others. */
   def isValid(s: UTF8String): Boolean = UTF8String.fromString(s.toString) == s
+
+  /** Whether a connector's columns say by their metadata what rows have that were written before the column was added. */
+  val tellsDefaults: Boolean = false
 }

@@ -21,4 +21,7 @@ object SparkTypes {
   def equalByBytes(t: StringType): Boolean = t.supportsBinaryEquality
 
   def isValid(s: UTF8String): Boolean = s.isValid
+
+  /** Whether a connector's columns say by their metadata what rows have that were written before the column was added. */
+  val tellsDefaults: Boolean = true
 }

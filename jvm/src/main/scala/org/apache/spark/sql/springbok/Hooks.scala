@@ -15,6 +15,7 @@ import org.apache.spark.sql.springbok.rules.joins.{
   ReviseJoinStrategy
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{RememberScanFilters, RememberScans}
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.{PlaceRuntimeFilters, PlaceStaticFilters}
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
@@ -26,7 +27,8 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *   parsed plan
  *     | analyzer .......... [ResolveFilterHints] the query's hints on runtime filters
  *   analyzed plan
- *     | optimizer ......... [LateRules] appends ReorderJoins, OrderConjuncts, ChooseJoinStrategy and MarkRepartitions to
+ *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
+ *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy and MarkRepartitions to
  *     |                     the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
@@ -59,6 +61,7 @@ private[springbok] object Hooks {
       SparkSettings.set(session.asInstanceOf[SparkSession])
       PlanNullAwareAntiJoin
     }
+    e.injectPreCBORule(_ => RememberScanFilters)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
     e.injectQueryStagePrepRule(_ => ChooseShuffleWriter)
@@ -69,7 +72,7 @@ private[springbok] object Hooks {
 
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
-  private val rules = Seq(ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
+  private val rules = Seq(RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {

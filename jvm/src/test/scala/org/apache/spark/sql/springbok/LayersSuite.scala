@@ -29,6 +29,7 @@ class LayersSuite extends AnyFunSuite {
     "rules.conjuncts" -> Seq(s"$root.rules.conjuncts.."),
     "rules.shuffles" -> Seq(s"$root.rules.shuffles.."),
     "rules.runtimefilters" -> Seq(s"$root.rules.runtimefilters"),
+    "rules.runtimefilters.connectors" -> Seq(s"$root.rules.runtimefilters.connectors.."),
     "rules.runtimefilters.place" -> Seq(s"$root.rules.runtimefilters.place.."),
     "rules.runtimefilters.resolve" -> Seq(s"$root.rules.runtimefilters.resolve.."),
     "top" -> Seq(root)
@@ -41,9 +42,12 @@ class LayersSuite extends AnyFunSuite {
     else
       above.filter(a =>
         a != "report" && !a.startsWith("rules.") ||
-          a == "rules.runtimefilters" && layer.startsWith("rules.runtimefilters.")
+          shared(a) && layer.startsWith("rules.runtimefilters.")
       )
   }
+
+  private def shared(layer: String): Boolean =
+    layer == "rules.runtimefilters" || layer == "rules.runtimefilters.connectors"
 
   private lazy val classes: JavaClasses = {
     // Only our own classes are read.

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.util.collection.BitSet
@@ -23,6 +24,9 @@ object ScanCopies {
   /** The scan with one more predicate to hand to the connector when it starts. */
   def withRuntimeFilter(scan: BatchScanExec, predicate: Expression): BatchScanExec =
     tagged(scan, scan.copy(runtimeFilters = scan.runtimeFilters :+ predicate))
+
+  /** The same of another scan that the connector has built. */
+  def withScan(scan: BatchScanExec, built: Scan): BatchScanExec = tagged(scan, scan.copy(scan = built))
 
   private def tagged[T <: SparkPlan](scan: T, copy: T): T = {
     copy.copyTagsFrom(scan)

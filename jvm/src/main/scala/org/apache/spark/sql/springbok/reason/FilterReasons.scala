@@ -161,6 +161,80 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     by(FilterConf.TYPES)
   )
 
+  private val notPushed = new Topic("Runtime filters: not told to the scan")
+
+  val scanStarted: Reason = notPushed.fixed(
+    "SCAN_STARTED",
+    "the scan had started when the filter arrived",
+    "The scan does not wait for the build side. Tasks test their rows.",
+    by(FilterConf.WAIT)
+  )
+  val noScanColumn: Reason = notPushed.fixed(
+    "NO_SCAN_COLUMN",
+    "the key is computed and is no column of the scan",
+    "A scan compares columns. A column that is cast without loss counts as the column itself."
+  )
+  val nothingSkipped: Reason = notPushed.fixed(
+    "NOTHING_SKIPPED",
+    "the files' statistics show nothing that could be skipped by these keys",
+    "Files that are sorted or partitioned by the key can be skipped."
+  )
+  val scanTakesNone: String => Reason = notPushed.of1(
+    "SCAN_TAKES_NONE",
+    "{scan} takes no runtime filters",
+    "The rows of this source are tested one by one. docs/contribute/connectors.md says what a connector can do."
+  )
+  val columnNotFiltered: String => Reason = notPushed.of1(
+    "COLUMN_NOT_FILTERED",
+    "{table} filters at run time by other columns",
+    "Most connectors filter by partition columns only."
+  )
+  val scanShared: Reason = notPushed.fixed(
+    "SCAN_SHARED",
+    "another part of the query reads through the same scan, or writes what it reads",
+    "Such a scan would apply the filter for all of its readers."
+  )
+  val keysNotTaken: Reason = notPushed.fixed(
+    "KEYS_NOT_TAKEN",
+    "the scan does not take these keys: they are no list and no range that it compares",
+    "Up to Spark 4.1, connectors take lists at run time and no ranges."
+  )
+  val comparesOtherwise: String => Reason = notPushed.of1(
+    "COMPARES_OTHERWISE",
+    "the connector compares the values of {column} otherwise than Spark does",
+    "UUIDs of Iceberg, and columns that have a default in rows which were written before the column was added."
+  )
+  val scanUnknown: Reason = notPushed.fixed(
+    "SCAN_UNKNOWN",
+    "it is not known how the scan was built",
+    "The scan was not made by Spark's own push-down, or Springbok was switched on later."
+  )
+  val readsMetadata: Reason = notPushed.fixed(
+    "READS_METADATA",
+    "the scan reads metadata columns",
+    "Columns such as a row's file or position are those of row-level operations, whose scans stay as they are."
+  )
+  val partitioningUsed: Reason = notPushed.fixed(
+    "PARTITIONING_USED",
+    "the plan relies on how the scan groups or sorts its rows",
+    "A scan of a storage-partitioned join keeps its partitions."
+  )
+  val versionUnknown: Reason = notPushed.fixed(
+    "VERSION_UNKNOWN",
+    "the version that the table is read at is not known, so it cannot be read again",
+    "The table changed while the query was planned, or is read at a branch or an older version on a Spark that does not tell which."
+  )
+  val scanDiffers: Reason = notPushed.fixed(
+    "SCAN_DIFFERS",
+    "the scan, built again, is not equal to the one that Spark has built",
+    "The scan is built again only if the connector proves by equality that it reads the same rows."
+  )
+  val rebuildFailed: String => Reason = notPushed.of1(
+    "REBUILD_FAILED",
+    "the connector could not build the scan again: {error}",
+    "The query goes on with the scan that it had."
+  )
+
   private val both = new Topic("Joins and runtime filters")
 
   val failed: Reason = both.fixed(

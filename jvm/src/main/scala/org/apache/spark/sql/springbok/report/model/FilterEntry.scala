@@ -12,6 +12,8 @@ final case class FilterEntry(
     @oneOf("placed", "used", "unused", "declined") status: String,
     reason: ReasonEntry,
     kinds: Seq[String],
+    @oneOf("files", "partitions", "connector", "rebuilt") pushed: Option[String],
+    notPushed: Option[ReasonEntry],
     @atMost(1) expectedRetained: Option[Double],
     buildRows: Option[Long],
     buildKeys: Option[Long],

@@ -38,7 +38,7 @@ final case class JoinEntry(
 /** One input of a join: what the decision was made from, what was estimated at first, and what was observed. */
 final case class SideEntry(
     rows: Option[Double],
-    @oneOf("runtime", "analyzed", "footer", "estimated", "unknown") rowsSource: String,
+    @oneOf("runtime", "analyzed", "footer", "connector", "estimated", "unknown") rowsSource: String,
     rowBytes: Option[Double],
     boundBytes: Option[Double],
     partitioned: Boolean,

@@ -7,7 +7,7 @@ final case class TableEntry(
     name: Option[String],
     format: String,
     rows: Option[Double],
-    @oneOf("runtime", "analyzed", "footer", "estimated", "unknown") rowsSource: String,
+    @oneOf("runtime", "analyzed", "footer", "connector", "estimated", "unknown") rowsSource: String,
     missingStatistics: Seq[String],
     analyze: Option[String],
     slots: Seq[SlotEntry],

@@ -7,5 +7,8 @@ object Source {
   case object Runtime extends Source("runtime")
   case object Analyzed extends Source("analyzed")
   case object Footer extends Source("footer")
+
+  /** What a connector reports, from its snapshots, manifests or whatever it keeps. */
+  case object Connector extends Source("connector")
   case object Estimated extends Source("estimated")
 }

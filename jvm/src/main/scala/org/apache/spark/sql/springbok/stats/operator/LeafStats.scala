@@ -2,7 +2,8 @@ package org.apache.spark.sql.springbok.stats.operator
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, Range}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, Range, Statistics}
+import org.apache.spark.sql.connector.read.SupportsReportStatistics
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.LogicalRelation
@@ -19,13 +20,21 @@ private[operator] object LeafStats {
       // Tables that are not files, such as Hive's, may have been analyzed.
       case r: LogicalRelation => relations.reported(r.output, r.stats, Source.Analyzed)
       case h: HiveTableRelation => relations.reported(h.output, h.stats, Source.Analyzed)
-      case v: DataSourceV2ScanRelation => relations.reported(v.output, v.stats, Source.Analyzed)
+      case v: DataSourceV2ScanRelation => relations.reported(v.output, statistics(v), Source.Connector)
       case r: LogicalRDD => relations.reported(r.output, r.stats, Source.Estimated)
       case m: InMemoryRelation => cached(m, relations, estimate)
       case l: LocalRelation => counted(l, l.data.size.toDouble, Source.Runtime)
       case r: Range => counted(r, r.numElements.toDouble, Source.Analyzed)
       case _ => Estimate.unknown(leaf.output)
     }
+
+  /** Spark 4.3 asks a connector for its rows only with `spark.sql.cbo.enabled`. */
+  private def statistics(v: DataSourceV2ScanRelation): Statistics = v.scan match {
+    case s: SupportsReportStatistics if v.stats.rowCount.isEmpty =>
+      val rows = s.estimateStatistics.numRows
+      if (rows.isPresent) v.stats.copy(rowCount = Some(rows.getAsLong)) else v.stats
+    case _ => v.stats
+  }
 
   private def counted(leaf: LeafNode, n: Double, source: Source): Estimate =
     Estimate(Some(Rows(n, n, source)), Estimate.rowBytes(leaf.output), AttributeMap.empty)

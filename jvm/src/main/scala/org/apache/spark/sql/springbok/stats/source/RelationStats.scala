@@ -132,7 +132,9 @@ final private[springbok] class RelationStats {
 
   /** What a DSv2 source, or whoever made the leaf, reports. */
   def reported(output: Seq[Attribute], s: Statistics, source: Source): Estimate = {
-    val rows = s.rowCount.map(_.toDouble).map(n => Rows(n, n, source))
+    // Some connectors give the largest number for an unknown one.
+    val counted = s.rowCount.filter(_ < Long.MaxValue).map(_.toDouble)
+    val rows = counted.map(n => Rows(n, n, source))
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val table = ColumnStats.Table(n.value, output.headOption.map(_.exprId))
       output.map { a =>

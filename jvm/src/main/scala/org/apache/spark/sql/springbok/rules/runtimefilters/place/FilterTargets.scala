@@ -15,7 +15,7 @@ import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterHint
-import org.apache.spark.sql.springbok.rules.runtimefilters.PrunableColumns
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableColumns, ScanConnector}
 
 /**
  * A scan that a filter reaches.
@@ -109,15 +109,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
 
   /** The time in ns for reading a row, as far as the scan can skip whole files or row groups by the key. */
   private def skippedNs(scan: SparkPlan, key: Expression): Double = {
-    val part = FilterKey.column(key, scan).fold(0.0) { a =>
-      scan match {
-        case s: FileSourceScanExec if PrunableColumns.partitions(s, a, planning.conf) => 1.0
-        case s: FileSourceScanExec =>
-          planning.stats.footers(s.relation).flatMap(_.clustering(a.name)).getOrElse(0.0)
-        case b: BatchScanExec if PrunableColumns.names(b, a) => 1.0
-        case _ => 0.0
-      }
-    }
+    val part = FilterKey.column(key, scan).fold(0.0)(ScanConnector.of(scan).skips(_, planning.stats))
     part * scan.output.size * FilterCost.decode
   }
 

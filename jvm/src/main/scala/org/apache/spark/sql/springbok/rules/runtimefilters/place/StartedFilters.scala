@@ -3,8 +3,15 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.keys.{SourceKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.physical.LateFilter
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{BuildFacts, FilterRecord}
-import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, FinishedKeys, RowTestChoice, Verdict}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{
+  FilterWorth,
+  FinishedKeys,
+  RowTest,
+  RowTestChoice,
+  Verdict
+}
 
 /** A late filter whose scan has started. Its build side must summarize its key. */
 final private[springbok] case class StartedFilter(
@@ -55,9 +62,12 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
             record.decline(why, found)
             None
           case Right(test) =>
-            record.use(Seq("late", "bloom"), found, Verdict.Apply(None, Some(test), found).effect)
+            record.use(Seq("late", "bloom"), found, late(test, found).effect)
             Some(test.keySet.fold(SplitBlockBloom.ofBytes(32))(set => keys.bloom(set.bytes)))
         }
     }
   }
+
+  private def late(test: RowTest, found: BuildFacts): Verdict.Apply =
+    Verdict.Apply(Left(Reason.scanStarted), Some(test), found)
 }

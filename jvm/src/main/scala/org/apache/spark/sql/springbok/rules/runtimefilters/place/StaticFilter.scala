@@ -13,7 +13,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
 import org.apache.spark.sql.springbok.record.BuildFacts
-import org.apache.spark.sql.springbok.rules.runtimefilters.{PrunableColumns, PushedFilter}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.PrunableColumns
 
 /** One filter of [[PlaceStaticFilters]]: the range of a broadcast's keys. */
 private[place] object StaticFilter {
@@ -40,7 +41,7 @@ private[place] object StaticFilter {
         val predicate = And(GreaterThanOrEqual(column, bound(false)), LessThanOrEqual(column, bound(true)))
         // A subquery that two filters have in common runs once, for one of them.
         info.record.use(Seq("minmax"), BuildFacts.unknown)
-        val pushed = PushedFilter("minmax", predicate, partition = false, None).into(scan)
+        val pushed = PushedFilter("minmax", predicate, PushWay.FileData()).into(scan)
         AppliedRuntimeFilterExec(key, f.key, None, f.source.canonicalized, pushed)(info)
       case _ => scan
     }

@@ -1,9 +1,8 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{And, Expression}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
   RuntimeFilterExec,
@@ -11,17 +10,20 @@ import org.apache.spark.sql.execution.springbok.{
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
+import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
   FilterWorth,
   FinishedKeys,
+  PushableKeys,
   PushedFilter,
   RowTest,
   RowTestChoice,
   Verdict
 }
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.ScanConnector
 
 /** The decision about one filter: it is chosen from the build side's keys, then built, then logged. */
 final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
@@ -54,11 +56,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
     f.sourceKey match {
       case SourceKey.Bound(_, c) => bounded(c, keys, found)
       case _ =>
-        val pushed = push {
-          case (s: FileSourceScanExec, a) =>
-            new ScanPruning(s, a, f.key.dataType, conf).of(keys.facts, worth.regardless)
-          case (b: BatchScanExec, a) if f.info.pushable => ConnectorPruning.of(b, a, keys.facts, conf)
-        }
+        val pushed = push(PushableKeys.Keys(keys.facts), keys)
         val row = new RowTestChoice(worth, keys, conf).ofKeys
         verdict(pushed, row, found.copy(retained = keys.retained(f.info.domain)))
     }
@@ -67,35 +65,39 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   /** The bound of a comparison goes to the scan and, because it costs almost nothing, is tested row by row as well. */
   private def bounded(c: Comparison, keys: FinishedKeys, found: BuildFacts): Verdict =
     keys.facts.range.map { case (low, high) => if (c.below) high else low } match {
-      case None => Verdict.Apply(None, Some(RowTest.Nothing), found)
+      case None => Verdict.Apply(Left(Reason.keysNotTaken), Some(RowTest.Nothing), found)
       case Some(bound) =>
         val pushed =
-          if (!conf.getConf(FilterConf.TYPES).contains(FilterType.MinMax)) None
-          else
-            push {
-              case (s: FileSourceScanExec, a) =>
-                new ScanPruning(s, a, f.key.dataType, conf).bound(c, bound, worth.regardless)
-              case (b: BatchScanExec, a) if f.info.pushable => ConnectorPruning.bound(b, a, c, bound)
-            }
+          if (!conf.getConf(FilterConf.TYPES).contains(FilterType.MinMax)) Left(Reason.typesOff)
+          else push(PushableKeys.Bound(c, bound), keys)
         verdict(pushed, new RowTestChoice(worth, keys, conf).ofBound(c, bound, f.key), found)
     }
 
   private def verdict(
-      pushed: Option[PushedFilter],
+      pushed: Either[Reason, PushedFilter],
       row: Either[Reason, RowTest],
       found: BuildFacts
   ): Verdict = (pushed, row) match {
-    case (None, Left(why)) => Verdict.Decline(why, found)
+    case (Left(_), Left(why)) => Verdict.Decline(why, found)
     case _ => Verdict.Apply(pushed, row.toOption, found)
   }
 
-  /** The filter as a predicate on the scan's column, if the scan can skip something by it. */
-  private def push(how: PartialFunction[(SparkPlan, Attribute), Option[PushedFilter]]): Option[PushedFilter] =
+  /** The filter as the scan takes it, if it can skip something by it. */
+  private def push(told: PushableKeys, keys: FinishedKeys): Either[Reason, PushedFilter] =
     for {
-      scan <- f.child.collectLeaves().headOption
-      a <- FilterKey.column(f.key, scan)
-      pushed <- how.lift((scan, a)).flatten
+      scan <- f.child.collectLeaves().headOption.toRight(Reason.noScanColumn)
+      a <- FilterKey.column(f.key, scan).toRight(Reason.noScanColumn)
+      pushed <- ScanConnector.of(scan).push(a, told, asked(keys))
     } yield pushed
+
+  private def asked(keys: FinishedKeys): ScanConnector.Filter = ScanConnector.Filter(
+    keyType = f.key.dataType,
+    alone = f.info.pushable,
+    regardless = worth.regardless,
+    retained = worth.expected(keys.retained(f.info.domain)),
+    cores = Cluster.of(SparkSession.active.sparkContext, conf).cores,
+    conf = conf
+  )
 
   // ---- build and log
 
@@ -108,7 +110,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
         for (k <- keys; row <- a.row)
           yield row.predicate(f.key, k, SparkSession.active.sparkContext)
       record.use(a.kinds, a.found, a.effect)
-      Built(a.pushed, test)
+      Built(a.pushed.toOption, test)
   }
 
   private def rewritten(b: Built): SparkPlan =

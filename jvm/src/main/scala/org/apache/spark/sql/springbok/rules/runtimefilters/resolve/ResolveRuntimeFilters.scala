@@ -16,7 +16,7 @@ import org.apache.spark.sql.springbok.reason.Reason
  *   +- ShuffleQueryStage 0
  * }}}
  *
- *   - What [[ScanPruning]] or [[ConnectorPruning]] finds is pushed to the scan: a list, ranges or one range of the keys.
+ *   - A list, ranges or one range of the keys is pushed to the scan, as its `ScanConnector` says.
  *   - A bitmap or a bloom filter is tested row by row if the rows that it removes save more than all tests cost.
  *
  * '''When''': for each [[RuntimeFilterExec]] of the stage. A filter that is declined leaves its scan as it was.

@@ -1,6 +1,7 @@
-package org.apache.spark.sql.springbok.rules.runtimefilters
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
@@ -21,13 +22,18 @@ private[springbok] object PrunableColumns {
   def names(scan: BatchScanExec, column: Attribute): Boolean = scan.scan match {
     case s: SupportsRuntimeV2Filtering =>
       // Compared by name, because the scan may name columns that this query does not read.
-      s.filterAttributes()
-        .exists(_.fieldNames.toSeq match {
-          case Seq(name) => SQLConf.get.resolver(name, column.name)
-          case _ => false
-        })
+      s.filterAttributes().exists(r => isColumn(r.fieldNames.toSeq, column))
     case _ => false
   }
+
+  /** Whether the table's files lie in partitions by the very values of the column. */
+  def identity(table: Table, column: Attribute): Boolean =
+    table
+      .partitioning()
+      .exists(t => t.name == "identity" && t.references.exists(r => isColumn(r.fieldNames.toSeq, column)))
+
+  private def isColumn(names: Seq[String], column: Attribute): Boolean =
+    names.size == 1 && SQLConf.get.resolver(names.head, column.name)
 
   /**
    * Whether nothing else in the query reads through the same scan object or writes what it reads. Subqueries and finished

@@ -1,11 +1,11 @@
-package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /** What scans skip beyond Parquet's row groups and partitions: buckets, ORC stripes; and what Spark skips by itself. */
-class ScanPruningSuite extends SpringbokTest {
+class FilePruningSuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table(

@@ -1,14 +1,13 @@
-package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
-import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates, KeyType}
-import org.apache.spark.sql.springbok.rules.runtimefilters.{PrunableColumns, PushedFilter}
+import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
 import org.apache.spark.sql.springbok.stats.source.Footers
 import org.apache.spark.sql.types._
@@ -19,13 +18,13 @@ import org.apache.spark.sql.types._
  * Parquet compares lists of up to `spark.sql.parquet.pushdown.inFilterThreshold` values one by one, and a longer list as one
  * range. So a longer list is pushed as several ranges, split at its widest gaps.
  */
-final private[springbok] class ScanPruning(
+final private[springbok] class FilePruning(
     scan: FileSourceScanExec,
     column: Attribute,
     keyType: DataType,
     conf: SQLConf
 ) {
-  import ScanPruning._
+  import FilePruning._
   private val inLimit = conf.getConf(FilterConf.IN_LIMIT)
   private val predicates = new KeyPredicates(column, conf)
   private val ranges = if (scan.relation.fileFormat.isInstanceOf[OrcFileFormat]) maxOrcRanges else maxRanges
@@ -37,7 +36,7 @@ final private[springbok] class ScanPruning(
     // The list may be long: it is looked up once for each partition.
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
-        yield PushedFilter(kind, predicate, partition = true, None)
+        yield PushedFilter(kind, predicate, PushWay.FilePartitions)
     else if (!comparable) None
     else {
       val byData = for {
@@ -47,7 +46,7 @@ final private[springbok] class ScanPruning(
       } yield PushedFilter(
         kind,
         predicate,
-        partition = false,
+        PushWay.FileData(),
         pruned.filter(_ => counted).map(p => (p._1, p._2))
       )
       values.flatMap(BucketPruning.of(scan, column, _, conf)) match {
@@ -57,8 +56,8 @@ final private[springbok] class ScanPruning(
           val alone =
             bounded(k)
               .orElse(exact(values))
-              .map(p => PushedFilter(PushedFilter.buckets, p._2, partition = false, None))
-          byData.orElse(alone).map(_.copy(buckets = read))
+              .map(p => PushedFilter(PushWay.buckets, p._2, PushWay.FileData()))
+          byData.orElse(alone).map(_.copy(way = PushWay.FileData(read)))
       }
     }
   }
@@ -66,61 +65,41 @@ final private[springbok] class ScanPruning(
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
   def bound(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
-      if (partitioned) Some(PushedFilter(c.kind, predicate, partition = true, None))
+      if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
       else if (!comparable) None
       else {
         val pruned = Estimate
           .number(value)
           .flatMap(v => removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v)))
         Option.when(always || pruned.exists(_._1 > 0))(
-          PushedFilter(c.kind, predicate, partition = false, pruned.filter(_ => counted))
+          PushedFilter(c.kind, predicate, PushWay.FileData(), pruned.filter(_ => counted))
         )
       }
     }
 
-  private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[Span])] = {
+  private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[KeySpan])] = {
     val short = values.filter(_.size <= math.min(inLimit, conf.parquetFilterPushDownInFilterThreshold))
     val split = values.flatMap(spansOf).filter(_.size > 1)
     if (short.isDefined)
-      exact(values).map { case (kind, p) => (kind, p, short.get.flatMap(v => span(v, v))) }
+      exact(values).map { case (kind, p) => (kind, p, short.get.flatMap(v => KeySpan.of(v, v))) }
     else if (split.isDefined)
       for (s <- split; p <- s.flatMap(x => between(x.low, x.high)).reduceOption(Or(_, _)))
         yield ("ranges", p, s)
     else
-      for ((kind, p) <- bounded(k); (low, high) <- k.range) yield (kind, p, span(low, high).toSeq)
+      for ((kind, p) <- bounded(k); (low, high) <- k.range) yield (kind, p, KeySpan.of(low, high).toSeq)
   }
-
-  private def span(low: Any, high: Any): Option[Span] =
-    for (from <- Estimate.number(low); to <- Estimate.number(high)) yield Span(low, high, from, to)
 
   /**
    * The keys in a limited number of ranges, split at the widest gaps, None if they are not numbers. Keys outside of the range
    * that the footers give for the column form one range on either side. They use up no splits, and they are kept, so that
    * the answer does not depend on the footers.
    */
-  private def spansOf(values: Seq[Any]): Option[Seq[Span]] = {
-    // In the keys' own order: as floating-point numbers, neighbours may be equal.
-    val ordered: Seq[Any] =
-      if (KeyType.isLong(keyType)) values.map(_.asInstanceOf[Long]).toArray.sorted.toSeq
-      else values.sorted(TypeUtils.getInterpretedOrdering(keyType))
-    val sorted = ordered.flatMap(v => span(v, v))
-    Option.when(sorted.nonEmpty && sorted.size == values.size) {
+  private def spansOf(values: Seq[Any]): Option[Seq[KeySpan]] =
+    KeySpan.sorted(values, keyType).map { sorted =>
       val reached = footers.flatMap(_.range(column.name))
       val (below, rest) = sorted.span(s => reached.exists(_.min > s.to))
       val (within, above) = rest.span(s => reached.forall(_.max >= s.from))
-      split(below, 1) ++ split(within, ranges - 2) ++ split(above, 1)
-    }
-  }
-
-  private def split(sorted: Seq[Span], ranges: Int): Seq[Span] =
-    if (sorted.isEmpty) Nil
-    else {
-      val keys = sorted.toIndexedSeq
-      val gaps = keys.indices.drop(1).sortBy(i => keys(i - 1).to - keys(i).from).take(ranges - 1)
-      val starts = (0 +: gaps.sorted) :+ keys.size
-      starts.zip(starts.tail).map { case (i, j) =>
-        Span(keys(i).low, keys(j - 1).high, keys(i).from, keys(j - 1).to)
-      }
+      KeySpan.split(below, 1) ++ KeySpan.split(within, ranges - 2) ++ KeySpan.split(above, 1)
     }
 
   private lazy val footers = Footers.read(scan.relation)
@@ -132,7 +111,7 @@ final private[springbok] class ScanPruning(
    * How many row groups hold none of the keys, and how many there are. None if the footers or the keys cannot tell: then
    * dictionaries may still refuse a short list.
    */
-  private def prunes(spans: Seq[Span]): Option[(Int, Int)] =
+  private def prunes(spans: Seq[KeySpan]): Option[(Int, Int)] =
     if (spans.isEmpty) None else removed(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
 
   private def removed(refused: ValueRange => Boolean): Option[(Int, Int)] = {
@@ -157,14 +136,11 @@ final private[springbok] class ScanPruning(
   }
 }
 
-private[springbok] object ScanPruning {
+private[springbok] object FilePruning {
 
   /** Each row group and page is compared with every range. */
   val maxRanges = 16
 
   /** ORC expands alternatives and gives up above 256 combinations, with two bounds for each range. */
   val maxOrcRanges = 8
-
-  /** A range of keys, as they are and as numbers. */
-  final case class Span(low: Any, high: Any, from: Double, to: Double)
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Literal}

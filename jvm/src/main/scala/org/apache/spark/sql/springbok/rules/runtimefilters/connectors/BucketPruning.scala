@@ -1,4 +1,4 @@
-package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference}
@@ -15,7 +15,7 @@ import org.apache.spark.util.collection.BitSet
  * '''Why the answer cannot change''': a row lies in the bucket of its value, by the hash that is computed here, so a row in
  * another bucket has no match.
  */
-private[springbok] object BucketPruning {
+private[connectors] object BucketPruning {
 
   /** None if the scan's table is not bucketed by the column, or if every bucket is needed. */
   def of(scan: FileSourceScanExec, column: Attribute, keys: Seq[Any], conf: SQLConf): Option[BitSet] =

@@ -1,0 +1,45 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.types.StructField
+
+/**
+ * Tables whose scans may be built again while a query runs, to read less. Their connectors are known, or say themselves, to
+ * keep this:
+ *
+ *   - Scans are equal only if they read the same rows. Spark relies on it too: it runs equal scans once.
+ *   - A scan builder that is made for the same version reads the same rows, but for those that a predicate rules out.
+ *   - Building a scan and planning its partitions changes nothing.
+ */
+private[connectors] trait RebuildableTable {
+
+  /** The version that the query reads, as far as the table tells by now. */
+  def version(table: Table): TableVersion
+
+  /** Whether a scan of the table is one that may be built again. */
+  def allows(scan: Scan): Boolean
+
+  /**
+   * Whether the connector compares a column's values with literals as Spark does.
+   *
+   * @param field
+   *   the column as the scan reads it
+   * @param takes
+   *   whether the connector takes a predicate
+   */
+  def compares(table: Table, column: Attribute, field: StructField, takes: Expression => Boolean): Boolean
+
+  /** The largest list that the connector compares with what is known of a file. */
+  def longestList: Int
+}
+
+private[connectors] object RebuildableTable {
+  private val all: Seq[(Table => Boolean, RebuildableTable)] = Seq(
+    (IcebergTable.is(_), IcebergTable),
+    (DeclaredTable.is(_), DeclaredTable)
+  )
+
+  def of(table: Table): Option[RebuildableTable] = all.collectFirst { case (is, known) if is(table) => known }
+}

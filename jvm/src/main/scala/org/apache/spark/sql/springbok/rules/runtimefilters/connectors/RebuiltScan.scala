@@ -1,0 +1,116 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, In, Or}
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns
+import org.apache.spark.sql.connector.read.SupportsReportStatistics
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates}
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay}
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/**
+ * Scans that the connector builds again, with the filter as one more predicate of the query. So the connector skips files by
+ * what it knows of them, and its readers skip parts of files.
+ *
+ * {{{
+ *   RuntimeFilter RF000 -> day                RuntimeFilter RF000[in] -> day
+ *   :- BatchScan fact, filters=v > 7     =>   +- BatchScan fact, filters=v > 7, day IN (3, 4)
+ *   +- ShuffleQueryStage 0
+ * }}}
+ *
+ * '''When''': the table is a [[RebuildableTable]]; the scan reads no metadata columns, such as a row's position; the plan does
+ * not rely on how the scan partitions or sorts its rows; reading less is expected to save more than planning the scan costs.
+ *
+ * '''Why the answer cannot change''': the scan reads the same version, with the same filters and columns, which
+ * [[ScanRecipe]] proves. It leaves out only rows that the predicate rules out, and these have no match. If anything differs
+ * or fails, the first scan stays.
+ *
+ * '''Settings''': `spark.springbok.runtimeFilter.*`.
+ */
+final private[connectors] class RebuiltScan(b: BatchScanExec, table: RebuildableTable) extends ScanConnector {
+
+  /** How much of a table its files' bounds leave out is not known. */
+  override def skips(column: Attribute, stats: PlanStats): Double = RebuiltScan.unknownPart
+
+  override def push(
+      column: Attribute,
+      keys: PushableKeys,
+      filter: ScanConnector.Filter
+  ): Either[Reason, PushedFilter] =
+    for {
+      recipe <- ScanRecipe.of(b.scan).toRight(Reason.scanUnknown)
+      _ <- Either.cond(table.allows(b.scan), (), Reason.scanTakesNone(b.scan.getClass.getSimpleName))
+      _ <- Either.cond(!readsMetadata, (), Reason.readsMetadata)
+      _ <- Either.cond(!reliedOn, (), Reason.partitioningUsed)
+      _ <- worth(filter)
+      _ <- recipe.compares(table, column, b.scan.readSchema)
+      asked <- predicate(column, keys, filter).toRight(Reason.keysNotTaken)
+      built <- recipe.withFilter(b.scan, asked._2)
+    } yield PushedFilter(asked._1, asked._2, PushWay.BuiltAgain(b.scan, built))
+
+  private def readsMetadata: Boolean = b.table match {
+    case t: SupportsMetadataColumns =>
+      val metadata = t.metadataColumns.map(_.name).toSet -- t.columns.map(_.name)
+      b.scan.readSchema.fieldNames.exists(metadata.contains)
+    case _ => false
+  }
+
+  /** Whether the plan may rely on where the scan's rows lie, or on their order. */
+  private def reliedOn: Boolean =
+    !b.outputPartitioning.isInstanceOf[UnknownPartitioning] || b.outputOrdering.nonEmpty
+
+  /** Rows that are not read save at least their decoding. What they save further on is not counted: a row test saves it too. */
+  private def worth(filter: ScanConnector.Filter): Either[Reason, Unit] = {
+    val rows = b.scan match {
+      case s: SupportsReportStatistics => s.estimateStatistics.numRows
+      case _ => java.util.OptionalLong.empty
+    }
+    val least = filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
+    if (filter.regardless || !rows.isPresent) Right(())
+    else {
+      val read = rows.getAsLong.toDouble * b.output.size * FilterCost.decode / 1e6 / filter.cores
+      val benefit = (1 - filter.retained) * read
+      Either.cond(benefit >= least, (), Reason.smallBenefit(benefit, least))
+    }
+  }
+
+  private def predicate(
+      column: Attribute,
+      keys: PushableKeys,
+      filter: ScanConnector.Filter
+  ): Option[(String, Expression)] = keys match {
+    case PushableKeys.Keys(facts) => ofKeys(column, facts, filter)
+    case PushableKeys.Bound(c, value) => KeyPredicates.bound(column, c, value).map(c.kind -> _)
+  }
+
+  /** A list that is too long for the connector to compare becomes several ranges, split at its widest gaps. */
+  private def ofKeys(
+      column: Attribute,
+      k: KeyFacts,
+      filter: ScanConnector.Filter
+  ): Option[(String, Expression)] = {
+    val predicates = new KeyPredicates(column, filter.conf)
+    val values = predicates.listed(k)
+    def list = values
+      .filter(_.size <= math.min(table.longestList, filter.conf.getConf(FilterConf.IN_LIMIT)))
+      // If there are no keys at all, the row test removes every row.
+      .map(_.flatMap(KeyPredicates.literal(_, column.dataType)))
+      .collect { case fitting if fitting.nonEmpty => "in" -> (In(column, fitting): Expression) }
+    def ranges = for {
+      sorted <- values.flatMap(KeySpan.sorted(_, filter.keyType)) if sorted.size > 1
+      spans = KeySpan.split(sorted, FilePruning.maxRanges)
+      p <- spans.flatMap(s => predicates.between(s.low, s.high)).reduceOption(Or(_, _))
+    } yield "ranges" -> p
+    if (values.exists(_.isEmpty)) None else list.orElse(ranges).orElse(predicates.bounded(k))
+  }
+}
+
+private[connectors] object RebuiltScan {
+
+  /** The part of a scan that is assumed to be left out. */
+  val unknownPart = 0.5
+}

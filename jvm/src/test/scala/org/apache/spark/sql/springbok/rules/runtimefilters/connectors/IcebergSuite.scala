@@ -1,0 +1,257 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.springbok.{Smoke, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.catalyst.{SparkTypes, TableVersions}
+import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.stats.estimate.Source
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/** Tables of Iceberg: which files are read, and that the rows are the same. */
+class IcebergSuite extends SpringbokTest {
+  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
+    "spark.sql.extensions" -> Seq(
+      "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+      classOf[SpringbokExtensions].getName
+    ).mkString(","),
+    "spark.sql.catalog.ice" -> "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.ice.type" -> "hadoop",
+    "spark.sql.catalog.ice.warehouse" -> folder.resolve("iceberg").toString
+  )
+
+  private val columns =
+    """id, id DIV 10 AS tens, CAST(id AS INT) AS i, concat('customer-of-the-house-', lpad(id, 8, '0')) AS name,
+      |lpad(id, 8, '0') AS code,
+      |CAST(id AS DECIMAL(12, 2)) / 4 AS price, timestamp_seconds(1700000000 + id * 60) AS ts,
+      |date_add(DATE'2024-01-01', CAST(id DIV 100 AS INT)) AS day,
+      |named_struct('a', id, 'b', id % 7) AS s, CAST(id AS DOUBLE) AS x""".stripMargin
+
+  /** A table of ten files, in the order of `id`. */
+  private def iceberg(name: String, clauses: String = "", properties: String = "", rows: Int = 10000): Unit = {
+    val some = if (properties.isEmpty) "" else s"TBLPROPERTIES ($properties)"
+    spark.sql(s"CREATE TABLE ice.db.$name USING iceberg $clauses $some AS SELECT $columns FROM range(0)")
+    append(name, rows)
+  }
+
+  private def append(name: String, rows: Int = 10000): Unit =
+    spark.sql(s"SELECT $columns FROM range(0, $rows, 1, 10)").writeTo(s"ice.db.$name").append()
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    spark.sql("CREATE NAMESPACE ice.db")
+    table("dim", s"SELECT *, id % 3 AS grp, id AS k FROM (SELECT $columns FROM range(10000))")
+    iceberg("sorted")
+  }
+
+  private def scans(df: DataFrame): Seq[BatchScanExec] =
+    collectWithSubqueries(executed(df)) { case b: BatchScanExec => b }
+
+  /** Data files that the scans have planned to read. */
+  private def files(df: DataFrame): Long = scans(df).flatMap(_.metrics.get("resultDataFiles")).map(_.value).sum
+
+  private def rowsRead(df: DataFrame): Long = scans(df).map(_.metrics("numOutputRows").value).sum
+
+  private def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
+
+  private def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
+
+  private def why(df: DataFrame) = (told(df), record(df).filters.map(_.reason.text))
+
+  private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
+    conf(shuffled: _*)(
+      same(s"SELECT f.id, f.name, d.grp FROM ice.db.$fact f JOIN dim d ON f.$column = d.$column WHERE $where")
+    )
+
+  for (column <- Seq("id", "tens", "i", "name", "code", "price", "ts", "day"))
+    test(s"files of other values are not read: $column", Smoke) {
+      val df = joined("sorted", column)
+      assert(told(df) == Seq(Right("rebuilt")), why(df))
+      // Of texts Iceberg keeps the first sixteen characters, which all names have in common. Parquet keeps all.
+      assert(files(df) == (if (column == "name") 10 else 1), why(df))
+      assert(rowsRead(df) == 1000, why(df))
+    }
+
+  test("keys that are too many for Iceberg's lists become ranges") {
+    val df = joined("sorted", "id", "d.k BETWEEN 1000 AND 1999 AND d.k % 2 = 0 OR d.k BETWEEN 7000 AND 7100")
+    assert(used(df).head.kinds.head == "ranges" && files(df) == 2, why(df))
+    conf(FilterConf.IN_LIMIT.key -> "10") {
+      val bounded = joined("sorted", "id", "d.k BETWEEN 1000 AND 2999")
+      assert(used(bounded).head.kinds.head == "minmax" && files(bounded) == 2, why(bounded))
+    }
+  }
+
+  test("row groups are skipped inside of a file") {
+    iceberg("groups", properties = "'write.parquet.row-group-size-bytes' = '16384'", rows = 100000)
+    val df = joined("groups", "id")
+    assert(files(df) == 1 && rowsRead(df) < 10000, why(df))
+  }
+
+  test("floating-point keys and fields of structs are tested row by row") {
+    val df = joined("sorted", "x")
+    assert(notTold(df) == Seq("NO_SCAN_COLUMN") && files(df) == 10, why(df))
+    conf(shuffled: _*) {
+      same("SELECT f.id FROM ice.db.sorted f JOIN dim d ON f.s.a = d.s.a WHERE d.k BETWEEN 2000 AND 2063")
+    }
+  }
+
+  test("nulls have no match, and files of nulls alone are left out") {
+    iceberg("holes")
+    spark.sql(s"INSERT INTO ice.db.holes SELECT $columns FROM (SELECT CAST(null AS BIGINT) AS id FROM range(50))")
+    spark.sql(s"INSERT INTO ice.db.holes SELECT $columns FROM (SELECT if(id % 2 = 0, null, id) AS id FROM range(2000, 2100))")
+    val df = joined("holes", "id", "d.k BETWEEN 2000 AND 2063 OR d.k IS NULL")
+    assert(files(df) <= 3 && told(df) == Seq(Right("rebuilt")), why(df))
+  }
+
+  test("NaN and negative zero are found") {
+    spark.sql("CREATE TABLE ice.db.floats (id BIGINT, x DOUBLE) USING iceberg PARTITIONED BY (x)")
+    spark.sql("""INSERT INTO ice.db.floats SELECT id, CASE id % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D
+                |WHEN 2 THEN 0.0D ELSE 1.0D END FROM range(1000)""".stripMargin)
+    table("doubles", "SELECT CASE id % 3 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D ELSE 7.0D END AS x, id AS g FROM range(9)")
+    conf(shuffled: _*) {
+      val df = same("SELECT count(*) FROM ice.db.floats f JOIN doubles d ON f.x = d.x WHERE d.g < 5")
+      assert(df.head().getLong(0) > 500)
+    }
+  }
+
+  test("conditions that Iceberg evaluates completely are pushed again") {
+    iceberg("monthly", "PARTITIONED BY (months(day))")
+    val df = joined("monthly", "id", "f.day < DATE'2024-03-01' AND d.k BETWEEN 0 AND 9999 AND d.k % 100 = 3")
+    assert(told(df) == Seq(Right("rebuilt")), why(df))
+  }
+
+  for (
+    (name, by) <- Seq(
+      "daily" -> "days(ts)",
+      "bucketed" -> "bucket(8, id)",
+      "truncated" -> "truncate(500, id)",
+      "named" -> "truncate(28, name)"
+    )
+  )
+    test(s"partitions by $by") {
+      iceberg(name, s"PARTITIONED BY ($by)")
+      val column = if (name == "daily") "ts" else if (name == "named") "name" else "id"
+      val df = joined(name, column, "d.k BETWEEN 2000 AND 2003")
+      assert(told(df) == Seq(Right("rebuilt")), why(df))
+      assert(rowsRead(df) < 5000, (rowsRead(df), why(df)))
+    }
+
+  test("partitions by the values themselves are left out by the scan's own filtering") {
+    iceberg("identity", "PARTITIONED BY (day)")
+    val df = joined("identity", "day", "d.k BETWEEN 2000 AND 2063")
+    assert(told(df) == Seq(Right("connector")) && rowsRead(df) == 100, why(df))
+  }
+
+  for ((mode, version) <- Seq("copy-on-write" -> 2, "merge-on-read" -> 2, "merge-on-read" -> 3))
+    test(s"DELETE, UPDATE and MERGE do what they do without Springbok: $mode, format $version") {
+      def changed(name: String): Seq[String] = {
+        iceberg(
+          name,
+          properties = Seq("delete", "update", "merge").map(o => s"'write.$o.mode' = '$mode'").mkString(", ") +
+            s", 'format-version' = '$version'"
+        )
+        spark.sql(s"DELETE FROM ice.db.$name WHERE id IN (SELECT k FROM dim WHERE k BETWEEN 2000 AND 2100 AND grp = 1)")
+        spark.sql(s"UPDATE ice.db.$name SET name = 'new' WHERE id IN (SELECT k FROM dim WHERE k BETWEEN 2050 AND 2200 AND grp = 2)")
+        spark.sql(
+          s"""MERGE INTO ice.db.$name t USING (SELECT k, grp FROM dim WHERE k BETWEEN 2150 AND 2300) s ON t.id = s.k
+             |WHEN MATCHED AND s.grp = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET tens = -1
+             |WHEN NOT MATCHED THEN INSERT (id, tens, i, name, code, price, ts, day, s, x)
+             |  VALUES (s.k + 100000, 0, 0, 'more', null, null, null, null, null, null)""".stripMargin
+        )
+        // The deletes are applied by the scan that is built again.
+        val df = joined(name, "id", "d.k BETWEEN 2000 AND 2300")
+        sorted(spark.sql(s"SELECT id, tens, name FROM ice.db.$name").collect())
+      }
+      val suffix = s"${mode.take(5)}$version".replace("-", "")
+      conf(shuffled: _*) {
+        val on = changed(s"on_$suffix")
+        assert(on == off(changed(s"off_$suffix")))
+        val df = joined(s"on_$suffix", "id")
+        // Spark 3.5 does not tell whether a column of format 3 has a default.
+        if (version < 3 || SparkTypes.tellsDefaults) assert(told(df) == Seq(Right("rebuilt")), why(df))
+        else assert(notTold(df) == Seq("COMPARES_OTHERWISE"), why(df))
+      }
+    }
+
+  /** Whether a table object of this Spark tells which version it reads. */
+  private def tellsVersion(name: String): Boolean =
+    scans(spark.table(s"ice.db.$name")).forall(b => TableVersions.of(b.table).isDefined)
+
+  test("a concurrent append is not seen") {
+    iceberg("growing")
+    val sql = "SELECT count(*), sum(f.i) FROM ice.db.growing f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063"
+    conf(shuffled: _*) {
+      val expected = spark.sql(sql).collect().toSeq
+      val df = spark.sql(sql)
+      executed(df): Unit
+      append("growing")
+      assert(df.collect().toSeq == expected)
+      assert(told(df) == Seq(Right("rebuilt")), why(df))
+      assert(spark.sql(sql).collect().toSeq != expected)
+    }
+  }
+
+  test("an older snapshot, a branch and a tag") {
+    iceberg("travelled")
+    val first = spark.sql("SELECT snapshot_id FROM ice.db.travelled.snapshots ORDER BY committed_at DESC LIMIT 1").head().getLong(0)
+    spark.sql("ALTER TABLE ice.db.travelled CREATE BRANCH side")
+    spark.sql("ALTER TABLE ice.db.travelled CREATE TAG start")
+    spark.sql(s"INSERT INTO ice.db.travelled.branch_side SELECT $columns FROM range(2000, 2010)")
+    spark.sql("DELETE FROM ice.db.travelled WHERE id % 2 = 0")
+    for ((at, rows) <- Seq(s"VERSION AS OF $first" -> 64, "VERSION AS OF 'start'" -> 64, "VERSION AS OF 'side'" -> 74, "" -> 32))
+      conf(shuffled: _*) {
+        val df = same(
+          s"""SELECT f.id, d.grp FROM (SELECT * FROM ice.db.travelled $at) f JOIN dim d ON f.id = d.id
+             |WHERE d.k BETWEEN 2000 AND 2063""".stripMargin
+        )
+        assert(df.count() == rows, at)
+        val known = at.isEmpty || tellsVersion("travelled")
+        assert(told(df).map(_.left.map(_ => "")) == Seq(if (known) Right("rebuilt") else Left("")), (at, why(df)))
+      }
+  }
+
+  test("metadata columns are read by the scan that Spark has built") {
+    conf(shuffled: _*) {
+      val df = same("SELECT f.id, f._pos FROM ice.db.sorted f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063")
+      assert(notTold(df) == Seq("READS_METADATA"), why(df))
+    }
+  }
+
+  test("tables of metadata are left alone") {
+    conf(shuffled: _*) {
+      same("SELECT f.record_count FROM ice.db.sorted.files f JOIN dim d ON f.record_count = d.id WHERE d.k < 5000")
+    }
+  }
+
+  test("columns that were renamed, added and dropped") {
+    iceberg("evolved")
+    spark.sql("ALTER TABLE ice.db.evolved RENAME COLUMN id TO number")
+    spark.sql("ALTER TABLE ice.db.evolved RENAME COLUMN tens TO id")
+    spark.sql("ALTER TABLE ice.db.evolved ADD COLUMN extra BIGINT")
+    spark.sql("ALTER TABLE ice.db.evolved DROP COLUMN x")
+    spark.sql(
+      "INSERT INTO ice.db.evolved SELECT id, 2000, 7, 'late', null, null, null, null, null, id FROM range(2000, 2010)"
+    )
+    conf(shuffled: _*) {
+      for (column <- Seq("number", "extra", "id")) {
+        val df = same(
+          s"SELECT f.number, f.name, f.extra FROM ice.db.evolved f JOIN dim d ON f.$column = d.id WHERE d.k BETWEEN 2000 AND 2063"
+        )
+        assert(told(df) == Seq(Right("rebuilt")), why(df))
+      }
+    }
+  }
+
+  test("a table that is read twice, and one that is joined with itself") {
+    conf(shuffled: _*) {
+      same("""WITH f AS (SELECT id, name, tens FROM ice.db.sorted)
+             |SELECT a.id, b.name FROM f a JOIN f b ON a.id = b.tens JOIN dim d ON b.id = d.id WHERE d.k < 64""".stripMargin)
+    }
+  }
+
+  test("rows are counted by Iceberg") {
+    val plan = execution(spark.table("ice.db.sorted")).optimizedPlan
+    assert(new PlanStats()(plan).rows.exists(n => n.value == 10000 && n.source == Source.Connector))
+  }
+}
