@@ -6,22 +6,28 @@ import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
 
 /**
- * How the rows of a plan will be partitioned when it is executed: hashed by some expressions into so many partitions.
+ * How the rows of a plan will be partitioned when it is executed: hashed by some expressions into so many partitions, or as a
+ * connector's table stores them.
  *
  * @param keys
  *   what is hashed, in order; for each the expressions that are equal to it in every row
  * @param sorted
  *   by what each partition is sorted, likewise
+ * @param stored
+ *   for rows that lie as a table stores them, what is stored together, for each key
  */
 final private[springbok] case class PredictedPartitioning(
     keys: Seq[Seq[Expression]],
     partitions: Int,
-    sorted: Seq[Seq[Expression]] = Nil
+    sorted: Seq[Seq[Expression]] = Nil,
+    stored: Option[StoredBy] = None
 ) {
   import PredictedPartitioning.position
 
@@ -35,7 +41,11 @@ final private[springbok] case class PredictedPartitioning(
 
   /** Whether rows of both sides that may match lie in the same partition already. */
   def meets(by: Seq[Expression], other: PredictedPartitioning, otherBy: Seq[Expression]): Boolean =
-    at(by) == other.at(otherBy) && partitions == other.partitions
+    at(by) == other.at(otherBy) && ((stored, other.stored) match {
+      case (None, None) => partitions == other.partitions
+      case (Some(a), Some(b)) => a.meets(b) && (a.aligned || partitions == other.partitions)
+      case _ => false
+    })
 
   def sortedBy(by: Seq[Expression]): Boolean =
     sorted.size >= by.size && by.zip(sorted).forall { case (b, s) => s.exists(_.semanticEquals(b)) }
@@ -70,7 +80,10 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
     val allKeys = conf.getConf(SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_CO_PARTITION)
     val found = sides.zip(keys).map { case (p, by) => of(p, conf).filter(_.serves(by, allKeys)) }
     found match {
-      case Sides(Some(l), Some(r)) if !l.meets(keys.left, r, keys.right) =>
+      case Sides(Some(l), Some(r)) if l.meets(keys.left, r, keys.right) => found
+      // Spark sends no rows to where a connector stores others.
+      case Sides(l, r) if (l ++ r).exists(_.stored.isDefined) => found.map(_.filter(_.stored.isEmpty))
+      case Sides(Some(l), Some(r)) =>
         if (l.partitions >= r.partitions) found.copy(right = None) else found.copy(left = None)
       case _ => found
     }
@@ -88,6 +101,7 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
         val columns = spec.bucketColumnNames.flatMap(n => r.output.find(a => conf.resolver(a.name, n)))
         Option.when(columns.size == spec.bucketColumnNames.size)(on(columns, spec.numBuckets))
       }
+    case v: DataSourceV2ScanRelation if conf.v2BucketingEnabled => storedBy(v, conf)
     // What lies partitioned on a part of the keys is not sent again.
     case a: Aggregate if a.groupingExpressions.nonEmpty =>
       clustered(a.child, a.groupingExpressions, conf)
@@ -108,6 +122,16 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
     case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
     case _ => false
   }
+
+  private def storedBy(v: DataSourceV2ScanRelation, conf: SQLConf): Option[PredictedPartitioning] =
+    for {
+      by <- v.keyGroupedPartitioning if by.nonEmpty
+      columns = by.flatMap(_.collectLeaves().collect { case a: Attribute => a }) if columns.size == by.size
+      partitions <- v.scan match {
+        case s: SupportsReportPartitioning => Some(s.outputPartitioning.numPartitions)
+        case _ => None
+      }
+    } yield on(columns, partitions).copy(stored = Some(StoredBy(by, conf.v2BucketingPushPartValuesEnabled)))
 
   private def clustered(child: LogicalPlan, by: Seq[Expression], conf: SQLConf): PredictedPartitioning =
     of(child, conf)

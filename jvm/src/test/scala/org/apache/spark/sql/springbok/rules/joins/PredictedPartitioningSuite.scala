@@ -9,6 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf}
 import org.apache.spark.sql.springbok.record.JoinDecision
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.ChunkedSource
 import org.scalatest.Assertion
 
 /** Sides that lie where they are needed are not sent: what is foreseen is what Spark then plans. */
@@ -69,6 +70,28 @@ class PredictedPartitioningSuite extends SpringbokTest {
     check(join("b8", "plain"), "bucket shuffle", 1)
     check(join("plain", "b8"), "bucket shuffle", 1)
     check(join("b8", "b4"), "bucket shuffle", 1)
+  }
+
+  test("tables that their connectors store by the join's key: colocate") {
+    for (name <- Seq("stored", "stored_too"))
+      spark.read
+        .format(classOf[ChunkedSource].getName)
+        .option("grouped", "true")
+        .load()
+        .createOrReplaceTempView(name)
+    conf("spark.sql.sources.v2.bucketing.enabled" -> "true") {
+      val few = "WHERE l.id % 1000 < 3"
+      check(s"SELECT l.id, r.v FROM stored l JOIN stored_too r ON l.chunk = r.chunk $few", "colocate", 0)
+      check(s"SELECT l.id FROM stored l LEFT SEMI JOIN stored_too r ON l.chunk = r.chunk $few", "colocate", 0)
+      // Partitions by a part of the keys do, if Spark may use them.
+      val on = "l.chunk = r.chunk AND l.id = r.id"
+      conf("spark.sql.requireAllClusterKeysForCoPartition" -> "false")(
+        check(s"SELECT l.id, r.v FROM stored l JOIN stored_too r ON $on", "colocate", 0)
+      )
+      check(s"SELECT l.id, r.v FROM stored l JOIN stored_too r ON $on", "partitioned", 2)
+      check("SELECT l.id, r.v FROM stored l JOIN stored_too r ON l.id = r.id", "partitioned", 2)
+      check("SELECT l.id, r.g FROM stored l JOIN plain r ON l.chunk = r.k", "partitioned", 2)
+    }
   }
 
   test("buckets that do not serve the keys: partitioned") {
