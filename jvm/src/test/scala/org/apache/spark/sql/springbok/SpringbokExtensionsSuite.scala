@@ -16,6 +16,7 @@ import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.joins.ChooseJoinStrategy
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.RememberScans
 import org.apache.spark.sql.springbok.rules.shuffles.MarkRepartitions
 
 class SpringbokExtensionsSuite extends SpringbokTest {
@@ -150,7 +151,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     s.experimental.extraOptimizations = Seq(own)
     s.range(10).join(s.range(5), "id").collect()
     s.range(10).join(s.range(5), "id").collect()
-    val rules = Seq(own, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
+    val rules = Seq(own, RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
     assert(s.experimental.extraOptimizations == rules)
     val cached = spark.sql("SELECT f.k, f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3").cache()
     assert(cached.count() == 2000)
