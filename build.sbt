@@ -47,7 +47,9 @@ lazy val springbok = (project in file("jvm"))
     Test / unmanagedSourceDirectories ++= line.shims.map(s =>
       baseDirectory.value / "src" / "test" / "shims" / s
     ),
-    Test / unmanagedSources / excludeFilter := new SimpleFileFilter(f => line.withoutTests.contains(f.getName)),
+    Test / unmanagedSources / excludeFilter := new SimpleFileFilter(f =>
+      line.withoutTests.contains(f.getName)
+    ),
     Test / sources := Imports.into(line, (Test / sources).value, (Test / sourceManaged).value),
     libraryDependencies ++= line.dependencies ++ Seq(
       "org.scalatest" %% "scalatest" % "3.2.19" % Test,
