@@ -65,9 +65,7 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
         off, on = (_frame(query, df, enabled) for enabled in (False, True))
     if not run:
         return _comparison(report(off), report(on))
-    without, with_ = timed(lambda: off), timed(lambda: on)
-    equal = without.answer == with_.answer
-    return _comparison(without.report, with_.report, without.seconds, with_.seconds, equal)
+    return _ran(timed(lambda: off), timed(lambda: on))
 
 
 def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
@@ -76,28 +74,30 @@ def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
         off, on = (Report.from_json(server.imagined(df, {ENABLED: value})) for value in ("false", "true"))
     if not run:
         return _comparison(off, on)
-    seconds, answers = [], []
-    for value in ("false", "true"):
-        with temporarily(df.sparkSession, {ENABLED: value}):
-            start = time.perf_counter()
-            rows = df.collect()
-            seconds.append(time.perf_counter() - start)
-            answers.append(answer(rows))
-    return _comparison(off, report(df, observed=True) if on.joins else on, *seconds, answers[0] == answers[1])
+    with temporarily(df.sparkSession, {ENABLED: "false"}):
+        without = timed(lambda: df, lambda _: off)
+    with temporarily(df.sparkSession, {ENABLED: "true"}):
+        with_ = timed(lambda: df, lambda d: report(d, observed=True) if on.joins else on)
+    return _ran(without, with_)
 
 
-def timed(query: Callable[[], DataFrame]) -> Run:
-    """Make a DataFrame, run it, and say how long both took together and what came out."""
+def timed(query: Callable[[], DataFrame], reported: Callable[[DataFrame], Report] = report) -> Run:
+    """Make a DataFrame, run it, and say how long both took together, what came out, and what is reported of it."""
     start = time.perf_counter()
     df = query()
     rows = df.collect()
     seconds = time.perf_counter() - start
-    return Run(seconds, answer(rows), report(df))
+    return Run(seconds, answer(rows), reported(df))
 
 
 def answer(rows: Iterable[Any]) -> list[tuple[str, ...]]:
     """Rows in an order of their own, floating-point numbers rounded: the order of their sums is not defined."""
     return sorted(tuple(f"{v:.9g}" if isinstance(v, float) else str(v) for v in row) for row in rows)
+
+
+def _ran(without: Run, with_: Run) -> Comparison:
+    equal = without.answer == with_.answer
+    return _comparison(without.report, with_.report, without.seconds, with_.seconds, equal)
 
 
 def _comparison(off: Report, on: Report, *outcome: Any) -> Comparison:

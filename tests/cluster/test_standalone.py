@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import pyspark
 import pytest
 import sbt
+from processes import HOME, free_port
 
 pytestmark = pytest.mark.slow
 TESTS = Path(__file__).parent.parent
-HOME = Path(pyspark.__file__).parent
 
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"spark://127.0.0.1:{port}"
     ends = ["--host", "127.0.0.1", "--webui-port", "0"]
     worker = ["worker.Worker", *ends, "--cores", "3", "--memory", "1g", "--work-dir", str(tmp_path / "work"), url]

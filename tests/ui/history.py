@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -14,10 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
 import springbok
+from processes import HOME, environment, free_port
 
-HOME = Path(pyspark.__file__).parent
 JOB = """
 import os, time
 from pyspark.sql import SparkSession
@@ -47,14 +43,14 @@ def job(folder: Path, *conf: str) -> Iterator[str]:
         "spark.eventLog.enabled=true",
         "spark.eventLog.compress=false",
         f"spark.eventLog.dir={(folder / 'events').as_uri()}",
-        f"spark.ui.port={_port()}",
+        f"spark.ui.port={free_port()}",
         *conf,
     ]
     options = [o for s in settings for o in ("--conf", s)]
     command = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", "--jars", springbok.jar_path(), *options]
     with (folder / "job.log").open("w") as log:
         process = subprocess.Popen(
-            [*command, "job.py"], cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=log, text=True
+            [*command, "job.py"], cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=log, text=True
         )
         assert process.stdout
         try:
@@ -69,13 +65,13 @@ def job(folder: Path, *conf: str) -> Iterator[str]:
 @contextmanager
 def server(folder: Path, jar: str | None) -> Iterator[str]:
     """A History Server of these event logs, with this jar on its class path; the address of the application."""
-    port = _port()
+    port = free_port()
     options = {
         "spark.history.fs.logDirectory": (folder / "events").as_uri(),
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "1s",
     }
-    env = _environment() | {"SPARK_HISTORY_OPTS": " ".join(f"-D{k}={v}" for k, v in options.items())}
+    env = environment() | {"SPARK_HISTORY_OPTS": " ".join(f"-D{k}={v}" for k, v in options.items())}
     env |= {"SPARK_DAEMON_CLASSPATH": jar} if jar else {}
     command = [str(HOME / "bin" / "spark-class"), "org.apache.spark.deploy.history.HistoryServer"]
     with (folder / "server.log").open("w") as log:
@@ -110,18 +106,3 @@ def until(url: str, condition: Callable[[str], bool]) -> str:
             text = str(e)
         assert time.monotonic() < deadline, text[-3000:]
         time.sleep(0.3)
-
-
-def _environment() -> dict[str, str]:
-    return os.environ | {
-        "SPARK_HOME": str(HOME),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_NO_DAEMONIZE": "1",
-    }
-
-
-def _port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return int(s.getsockname()[1])

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pyspark
 import pytest
 import springbok
+from processes import HOME, environment, free_port
 
-HOME = Path(pyspark.__file__).parent
 CLIENT = """
 import json, sys
 import springbok
@@ -63,16 +62,13 @@ pytestmark = pytest.mark.skipif(_connect_jar() is None, reason="this PySpark has
 @contextmanager
 def server(folder: Path, *conf: str) -> Iterator[str]:
     """A Connect server in this folder; its address."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     settings = [f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false", *conf]
     options = [o for s in settings for o in ("--conf", s)]
     command = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *options]
     main = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    env = os.environ | {"SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
     with (folder / "server.log").open("w") as log:
-        process = subprocess.Popen([*command, *main], cwd=folder, env=env, stdout=log, stderr=log)
+        process = subprocess.Popen([*command, *main], cwd=folder, env=environment(), stdout=log, stderr=log)
         try:
             deadline = time.monotonic() + 90
             while True:

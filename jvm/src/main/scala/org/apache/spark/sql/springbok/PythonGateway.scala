@@ -8,7 +8,7 @@ import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
-import org.apache.spark.sql.springbok.report.{LastReports, ReportJson, SpringbokReport, WhatIf}
+import org.apache.spark.sql.springbok.report.{LastReports, SpringbokReport, WhatIf}
 import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.apache.spark.sql.springbok.rules.joins.ReviseJoinStrategy
 
@@ -41,10 +41,7 @@ object PythonGateway {
   )
 
   /** A report, given as JSON, as a whole HTML page or as a part of one. */
-  def html(report: String, page: Boolean): JList[String] = {
-    val r = ReportJson.read(report)
-    pieces(if (page) ReportPage.page(r) else ReportPage.fragment(r))
-  }
+  def html(report: String, page: Boolean): JList[String] = pieces(ReportPage.html(report, page))
 
   /** The same query, to be run with Springbok switched on or off. */
   def dataset(qe: QueryExecution, enabled: Boolean): Dataset[Row] = WhatIf.dataset(qe, enabled)

@@ -45,9 +45,8 @@ private[springbok] object ReportFunctions {
       "springbok_page",
       "springbok_page(report) gives a report, which is JSON, as an HTML page, and springbok_page(report, false) as a part of one."
     ) {
-      case Seq(Text(json)) => page(ReportPage.page(ReportJson.read(json)))
-      case Seq(Text(json), true) => page(ReportPage.page(ReportJson.read(json)))
-      case Seq(Text(json), false) => page(ReportPage.fragment(ReportJson.read(json)))
+      case Seq(Text(json)) => page(json, whole = true)
+      case Seq(Text(json), whole: Boolean) => page(json, whole)
     }
   }
 
@@ -75,7 +74,8 @@ private[springbok] object ReportFunctions {
   /** Spark shows the message of an IllegalArgumentException as it is. */
   private def wrong(name: String, usage: String) = new IllegalArgumentException(s"$name: $usage")
 
-  private def page(html: String): LogicalPlan = table(Seq("page" -> StringType), Seq(Seq(html)))
+  private def page(json: String, whole: Boolean): LogicalPlan =
+    table(Seq("page" -> StringType), Seq(Seq(ReportPage.html(json, whole))))
 
   private def lastReports(n: Int): LogicalPlan =
     table(reports, LastReports.last(SparkSession.active, n).map(json => row(ReportJson.read(json), json)))

@@ -26,7 +26,7 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
 
   def entries: Seq[FragmentEntry] = graph.fragments.map { f =>
     FragmentEntry(
-      f.id,
+      f.id.toLong,
       f.kind,
       f.inputs.map(_.toLong),
       partitioning(f),

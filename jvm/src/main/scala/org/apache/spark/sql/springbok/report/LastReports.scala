@@ -43,24 +43,22 @@ object LastReports extends Logging {
    * @param needed
    *   whether the report is made even if no session keeps it
    * @return
-   *   the report; None if none was made
+   *   the report and its JSON; None if none was made
    */
   private[report] def finished(
       run: ExecutionEntry,
       qe: QueryExecution,
       needed: Boolean
-  ): Option[QueryReport] = {
+  ): Option[(QueryReport, String)] = {
     val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
     ReportParts.stateOf(qe.optimizedPlan).flatMap { state =>
       if (log.isInfoEnabled) logInfo(line(run, state, qe))
-      Option.when(history > 0 || needed)(SpringbokReport.of(qe).copy(execution = Some(run))).map { r =>
+      Option.when(history > 0 || needed) {
+        val report = SpringbokReport.of(qe).copy(execution = Some(run))
+        val json = ReportJson.write(report)
         if (history > 0)
-          keep(
-            qe.sparkSession,
-            history,
-            Entry(ReportJson.write(r), plans(qe.analyzed).map(_.semanticHash()).toSet)
-          )
-        r
+          keep(qe.sparkSession, history, Entry(json, plans(qe.analyzed).map(_.semanticHash()).toSet))
+        (report, json)
       }
     }
   }

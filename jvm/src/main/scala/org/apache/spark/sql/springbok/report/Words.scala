@@ -2,12 +2,12 @@ package org.apache.spark.sql.springbok.report
 
 import java.util.Locale
 
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
 /** Parts of a report in words: what EXPLAIN and the page share. */
 private[springbok] object Words {
   private val units = Seq(1e12 -> "T", 1e9 -> "G", 1e6 -> "M", 1e3 -> "K")
-  private val sizes = Seq("B", "KB", "MB", "GB", "TB", "PB")
 
   private def printed(format: String, values: Any*): String = format.formatLocal(Locale.ROOT, values: _*)
 
@@ -17,12 +17,6 @@ private[springbok] object Words {
     else units.collectFirst { case (size, unit) if n >= size => printed("%.2f %s", n / size, unit) }.get
 
   def amount(n: Option[Double]): String = n.fold("unknown")(amount)
-
-  /** A number of bytes: 12 B, 3.4 MB. */
-  def size(bytes: Double): String = {
-    val power = if (bytes < 1) 0 else math.min(sizes.size - 1, (math.log(bytes) / math.log(1024)).toInt)
-    printed(if (power == 0) "%,.0f %s" else "%,.1f %s", bytes / math.pow(1024, power), sizes(power))
-  }
 
   def percent(fraction: Double): String = printed(if (fraction < 0.01) "%.2f%%" else "%.0f%%", fraction * 100)
 
@@ -49,10 +43,11 @@ private[springbok] object Words {
 
   /** What an alternative costs, or why it is ruled out, without its name. */
   def cost(a: AlternativeEntry): String = a.ruledOut.fold {
-    val terms = a.terms.map { case (name, bytes) => s"$name ${size(bytes)}" }
-    val impala = a.impalaCostBytes.fold("")(b => s", by Impala's formula ${size(b)}")
-    s"costs ${a.costBytes.fold("unknown")(size)}" + (if (terms.size > 1) terms.mkString(" (", ", ", ")")
-                                                     else "") + impala
+    val terms = a.terms.map { case (name, bytes) => s"$name ${Reason.bytes(bytes)}" }
+    val impala = a.impalaCostBytes.fold("")(b => s", by Impala's formula ${Reason.bytes(b)}")
+    s"costs ${a.costBytes.fold("unknown")(Reason.bytes)}" + (if (terms.size > 1)
+                                                               terms.mkString(" (", ", ", ")")
+                                                             else "") + impala
   }(r => s"ruled out, ${reason(r)}")
 
   def reason(r: ReasonEntry): String = s"${r.code}: ${r.text}"
@@ -85,7 +80,7 @@ private[springbok] object Words {
     else Some(t.missingStatistics).filter(_.nonEmpty).map(_.mkString("no statistics of ", ", ", ""))
 
   def memory(r: Resources): Option[String] = r.joinMemoryPerExecutorBytes.map { b =>
-    s"the joins may take ${size(b)} of each executor's ${size(r.executorHeapBytes.toDouble)} heap"
+    s"the joins may take ${Reason.bytes(b)} of each executor's ${Reason.bytes(r.executorHeapBytes.toDouble)} heap"
   }
 
   /** `count, query 12 of the SQL tab, 345 ms`. */

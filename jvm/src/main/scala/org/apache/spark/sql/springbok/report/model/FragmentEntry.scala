@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.report.model
 
 @describe("Operators that run together: a query stage.")
 final case class FragmentEntry(
-    id: Int,
+    id: Long,
     @oneOf("shuffle", "broadcast", "subquery", "result") kind: String,
     inputs: Seq[Long],
     partitioning: PartitioningEntry,

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report.page
 
 import scala.xml.{Elem, NodeSeq}
 
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.Words
 import org.apache.spark.sql.springbok.report.model.FilterEntry
 
@@ -30,7 +31,7 @@ private[page] object FilterCard {
 
   private def more(f: FilterEntry): NodeSeq = {
     val facts = f.buildKeys.map(n => s"built from ${Words.amount(n.toDouble)} keys").toSeq ++
-      f.bytes.filter(_ > 0).map(b => Words.size(b.toDouble)) ++
+      f.bytes.filter(_ > 0).map(b => Reason.bytes(b.toDouble)) ++
       f.falsePositiveRate.filter(_ > 0).map(p => s"${Words.percent(p)} false positives") ++
       f.waitedMs.map(ms => s"waited $ms ms") ++
       f.scanRows.map(n => s"the scan read ${Words.amount(n.toDouble)} rows") ++

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report.page
 
 import scala.xml.{Elem, NodeSeq}
 
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.Words
 import org.apache.spark.sql.springbok.report.model._
 
@@ -42,14 +43,14 @@ private[page] object JoinCard {
 
   private def more(j: JoinEntry): NodeSeq = {
     val sides = Seq("left" -> j.left, "right" -> j.right).map { case (name, s) => side(name, s) }
-    val memory = j.memoryBytes.map(b => s"memory: ${Words.size(b)} of each executor")
+    val memory = j.memoryBytes.map(b => s"memory: ${Reason.bytes(b)} of each executor")
     val rest = sides ++ memory ++ j.notes.map(Words.reason) ++
       j.alternatives.map(a => s"${a.strategy}: ${Words.cost(a)}")
     <details><summary>alternatives and statistics</summary><ul>{rest.map(t => <li>{t}</li>)}</ul></details>
   }
 
   private def side(name: String, s: SideEntry): String = {
-    val bound = s.boundBytes.fold("")(b => s", at most ${Words.size(b)}")
+    val bound = s.boundBytes.fold("")(b => s", at most ${Reason.bytes(b)}")
     s"$name: ${Words.amount(s.rows)} rows (${s.rowsSource})$bound" + (if (s.partitioned)
                                                                         ", already partitioned"
                                                                       else "")

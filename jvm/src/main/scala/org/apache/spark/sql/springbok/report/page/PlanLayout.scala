@@ -22,15 +22,15 @@ final private[page] class PlanLayout(fragments: Seq[FragmentEntry], lines: Fragm
   import PlanLayout._
 
   private val readers: Map[Long, Seq[Long]] =
-    fragments.flatMap(f => f.inputs.map(_ -> f.id.toLong)).groupMap(_._1)(_._2)
+    fragments.flatMap(f => f.inputs.map(_ -> f.id)).groupMap(_._1)(_._2)
 
-  private val texts: Map[Long, Seq[BoxLine]] = fragments.map(f => f.id.toLong -> lines(f)).toMap
+  private val texts: Map[Long, Seq[BoxLine]] = fragments.map(f => f.id -> lines(f)).toMap
 
   private val layers: Seq[Seq[Long]] = {
     val depth = mutable.HashMap.empty[Long, Int].withDefaultValue(0)
     // A fragment stands before its readers.
-    for (f <- fragments.reverse; i <- f.inputs) depth(i) = math.max(depth(i), depth(f.id.toLong) + 1)
-    fragments.map(_.id.toLong).groupBy(depth).toSeq.sortBy(-_._1).map(_._2)
+    for (f <- fragments.reverse; i <- f.inputs) depth(i) = math.max(depth(i), depth(f.id) + 1)
+    fragments.map(_.id).groupBy(depth).toSeq.sortBy(-_._1).map(_._2)
   }
 
   val width: Double = layers.map(_.size).max * (boxWidth + gap)
@@ -46,7 +46,7 @@ final private[page] class PlanLayout(fragments: Seq[FragmentEntry], lines: Fragm
   }
 
   val boxes: Map[Long, Box] = {
-    val byId = fragments.map(f => f.id.toLong -> f).toMap
+    val byId = fragments.map(f => f.id -> f).toMap
     for ((layer, top) <- layers.zip(tops); i <- layer) yield i -> Box(byId(i), texts(i), lefts(i), top)
   }.toMap
 }

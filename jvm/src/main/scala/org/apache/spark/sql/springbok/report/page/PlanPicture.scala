@@ -20,7 +20,7 @@ final private[page] class PlanPicture(r: QueryReport) {
       s"0 0 ${px(layout.width)} ${px(layout.height)}"
     }><defs><marker id="springbok-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>{
       r.fragments.flatMap(flows)
-    }{filters}{r.fragments.map(f => box(layout.boxes(f.id.toLong)))}</svg>
+    }{filters}{r.fragments.map(f => box(layout.boxes(f.id)))}</svg>
 
   private def label: String = {
     val arrows = filters.size
@@ -66,7 +66,7 @@ final private[page] class PlanPicture(r: QueryReport) {
     for (e <- f.exchange.toSeq; to <- e.to; path <- flow(f, e, layout.boxes(to))) yield path
 
   private def flow(f: FragmentEntry, e: ExchangeEntry, to: Box): NodeSeq = {
-    val from = layout.boxes(f.id.toLong)
+    val from = layout.boxes(f.id)
     val rows = e.rows.map(_.toDouble).orElse(e.estimatedRows)
     val wide = 1.5 + 1.2 * math.log10(math.max(1, rows.getOrElse(1.0)))
     val (x1, y1, x2, y2) = (from.x + boxWidth / 2, from.y + from.height, to.x + boxWidth / 2, to.y)

@@ -5,7 +5,8 @@ import java.time.temporal.ChronoUnit
 
 import scala.xml.{Elem, NodeSeq, Unparsed, Xhtml}
 
-import org.apache.spark.sql.springbok.report.Words
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.report.{ReportJson, Words}
 import org.apache.spark.sql.springbok.report.model._
 
 /**
@@ -13,6 +14,17 @@ import org.apache.spark.sql.springbok.report.model._
  * and each runtime filter.
  */
 private[springbok] object ReportPage {
+
+  /**
+   * Of a report in JSON.
+   *
+   * @param whole
+   *   whether it is a page, or a part of one
+   */
+  def html(json: String, whole: Boolean): String = {
+    val r = ReportJson.read(json)
+    if (whole) page(r) else fragment(r)
+  }
 
   /** A whole page. */
   def page(r: QueryReport): String =
@@ -100,7 +112,7 @@ private[springbok] object ReportPage {
       Seq(
         text(t.name.getOrElse("?")),
         text(t.format),
-        text(Words.size(t.bytes.toDouble)),
+        text(Reason.bytes(t.bytes.toDouble)),
         if (t.rows.isDefined) text(rows) else Html.chip("bad", "no statistics"),
         text(Words.read(t)),
         <code>{t.slots.map(_.column).mkString(", ")}</code>

@@ -44,8 +44,8 @@ final private[springbok] class FinishedQueries(events: ReportEvents) extends Spa
     val conf = qe.sparkSession.sessionState.conf
     val send = conf.getConf(ReportConf.EVENTS) && events.wanted
     for {
-      r <- LastReports.finished(run, qe, needed = send) if send
-      json <- FinishedQueries.bounded(r, conf.getConf(ReportConf.MAX_BYTES))
+      (report, whole) <- LastReports.finished(run, qe, needed = send) if send
+      json <- FinishedQueries.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
     } events.post(SpringbokReportEvent(run.id, json))
   }
 }
@@ -70,10 +70,11 @@ private[springbok] object FinishedQueries {
     }
   }
 
-  /** The report as JSON, with less in it if it would be larger than `most` bytes; None if even that is larger. */
-  private[ui] def bounded(r: QueryReport, most: Long): Option[String] = {
+  /** The report as JSON, with less in it if the whole is larger than `most` bytes; None if even that is larger. */
+  private[ui] def bounded(r: QueryReport, whole: String, most: Long): Option[String] = {
     lazy val short = r.copy(joins = r.joins.map(_.copy(alternatives = Nil)))
-    lazy val shorter = short.copy(fragments = Nil)
-    Iterator(() => r, () => short, () => shorter).map(make => ReportJson.write(make())).find(_.length <= most)
+    Iterator(() => whole, () => ReportJson.write(short), () => ReportJson.write(short.copy(fragments = Nil)))
+      .map(_())
+      .find(_.length <= most)
   }
 }

@@ -1,9 +1,20 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters
 
-import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 
 /** What a scan is told of a build side. */
-sealed private[springbok] trait PushableKeys
+sealed private[springbok] trait PushableKeys {
+
+  /** The predicate on a column and its kind, as `ofKeys` makes it of keys; None if the column's type has none. */
+  def predicate(
+      column: Attribute
+  )(ofKeys: KeyFacts => Option[(String, Expression)]): Option[(String, Expression)] =
+    this match {
+      case PushableKeys.Keys(facts) => ofKeys(facts)
+      case PushableKeys.Bound(c, value) => KeyPredicates.bound(column, c, value).map(c.kind -> _)
+    }
+}
 
 private[springbok] object PushableKeys {
 

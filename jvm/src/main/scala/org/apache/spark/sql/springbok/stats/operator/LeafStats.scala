@@ -3,12 +3,11 @@ package org.apache.spark.sql.springbok.stats.operator
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, Range, Statistics}
-import org.apache.spark.sql.connector.read.SupportsReportStatistics
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{FileTable, ScanRows, SparkPlanning}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.source.RelationStats
 
@@ -29,12 +28,8 @@ private[operator] object LeafStats {
     }
 
   /** Spark 4.3 asks a connector for its rows only with `spark.sql.cbo.enabled`. */
-  private def statistics(v: DataSourceV2ScanRelation): Statistics = v.scan match {
-    case s: SupportsReportStatistics if v.stats.rowCount.isEmpty =>
-      val rows = s.estimateStatistics.numRows
-      if (rows.isPresent) v.stats.copy(rowCount = Some(rows.getAsLong)) else v.stats
-    case _ => v.stats
-  }
+  private def statistics(v: DataSourceV2ScanRelation): Statistics =
+    v.stats.copy(rowCount = v.stats.rowCount.orElse(ScanRows(v.scan).map(BigInt(_))))
 
   private def counted(leaf: LeafNode, n: Double, source: Source): Estimate =
     Estimate(Some(Rows(n, n, source)), Estimate.rowBytes(leaf.output), AttributeMap.empty)

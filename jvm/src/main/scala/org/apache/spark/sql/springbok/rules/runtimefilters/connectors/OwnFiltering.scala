@@ -31,17 +31,12 @@ final private[connectors] class OwnFiltering(scan: BatchScanExec) extends ScanCo
     for {
       _ <- Either.cond(PrunableColumns.names(scan, column), (), Reason.columnNotFiltered(scan.table.name))
       _ <- Either.cond(filter.alone, (), Reason.scanShared)
-      asked <- predicate(column, keys, filter.conf).toRight(Reason.keysNotTaken)
+      asked <- keys.predicate(column)(ofKeys(column, _, filter.conf)).toRight(Reason.keysNotTaken)
       taken <- SparkConnectors.runtimeFilter(asked._2).toRight(Reason.keysNotTaken)
     } yield PushedFilter(asked._1, asked._2, PushWay.OwnFiltering(taken))
 
-  private def predicate(column: Attribute, keys: PushableKeys, conf: SQLConf): Option[(String, Expression)] =
-    keys match {
-      case PushableKeys.Keys(facts) => ofKeys(new KeyPredicates(column, conf), facts, conf)
-      case PushableKeys.Bound(c, value) => KeyPredicates.bound(column, c, value).map(c.kind -> _)
-    }
-
-  private def ofKeys(predicates: KeyPredicates, k: KeyFacts, conf: SQLConf): Option[(String, Expression)] = {
+  private def ofKeys(column: Attribute, k: KeyFacts, conf: SQLConf): Option[(String, Expression)] = {
+    val predicates = new KeyPredicates(column, conf)
     val few = predicates.listed(k).filter(_.size <= conf.getConf(FilterConf.IN_LIMIT))
     // If there are no keys at all, the row test removes every row.
     predicates.exact(few).orElse(predicates.bounded(k)).filter(_._2 != Literal.FalseLiteral)

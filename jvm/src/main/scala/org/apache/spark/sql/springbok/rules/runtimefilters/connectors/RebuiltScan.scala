@@ -3,8 +3,8 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, In, Or}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns
-import org.apache.spark.sql.connector.read.SupportsReportStatistics
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.springbok.catalyst.ScanRows
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates}
@@ -48,7 +48,7 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
       _ <- Either.cond(!reliedOn, (), Reason.partitioningUsed)
       _ <- worth(filter)
       _ <- recipe.compares(table, column, b.scan.readSchema)
-      asked <- predicate(column, keys, filter).toRight(Reason.keysNotTaken)
+      asked <- keys.predicate(column)(ofKeys(column, _, filter)).toRight(Reason.keysNotTaken)
       built <- recipe.withFilter(b.scan, asked._2)
     } yield PushedFilter(asked._1, asked._2, PushWay.BuiltAgain(b.scan, built))
 
@@ -65,26 +65,12 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
 
   /** Rows that are not read save at least their decoding. What they save further on is not counted: a row test saves it too. */
   private def worth(filter: ScanConnector.Filter): Either[Reason, Unit] = {
-    val rows = b.scan match {
-      case s: SupportsReportStatistics => s.estimateStatistics.numRows
-      case _ => java.util.OptionalLong.empty
-    }
     val least = filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
-    if (filter.regardless || !rows.isPresent) Right(())
-    else {
-      val read = rows.getAsLong.toDouble * b.output.size * FilterCost.decode / 1e6 / filter.cores
+    ScanRows(b.scan).filterNot(_ => filter.regardless).fold[Either[Reason, Unit]](Right(())) { rows =>
+      val read = rows.toDouble * b.output.size * FilterCost.decode / 1e6 / filter.cores
       val benefit = (1 - filter.retained) * read
       Either.cond(benefit >= least, (), Reason.smallBenefit(benefit, least))
     }
-  }
-
-  private def predicate(
-      column: Attribute,
-      keys: PushableKeys,
-      filter: ScanConnector.Filter
-  ): Option[(String, Expression)] = keys match {
-    case PushableKeys.Keys(facts) => ofKeys(column, facts, filter)
-    case PushableKeys.Bound(c, value) => KeyPredicates.bound(column, c, value).map(c.kind -> _)
   }
 
   /** A list that is too long for the connector to compare becomes several ranges, split at its widest gaps. */
