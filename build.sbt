@@ -51,10 +51,7 @@ lazy val springbok = (project in file("jvm"))
       line.withoutTests.contains(f.getName)
     ),
     Test / sources := Imports.into(line, (Test / sources).value, (Test / sourceManaged).value),
-    libraryDependencies ++= line.dependencies ++ Seq(
-      "org.scalatest" %% "scalatest" % "3.2.19" % Test,
-      "com.tngtech.archunit" % "archunit" % "1.4.1" % Test
-    ),
+    libraryDependencies ++= line.dependencies ++ line.testDependencies,
     scalacOptions ++= SparkLines.scalacOptions(line),
     // The jar runs on the oldest Java of its Spark, the tests on the one that builds.
     Compile / scalacOptions ++= Seq("-release", line.java),

@@ -44,17 +44,26 @@ final case class SparkLine(
       Seq("scala.collection.compat._", "org.apache.spark.sql.springbok.catalyst.Collections._")
     else Nil
 
-  /** The Spark that the sources are compiled against and tested on; none for a line with unmanaged jars. */
+  /** The Spark that the sources are compiled against; none for a line with unmanaged jars. */
   def dependencies: Seq[ModuleID] =
     if (unmanaged.isDefined) Nil
+    else Seq("org.apache.spark" % s"spark-sql_$scalaBinary" % spark % "provided")
+
+  /** What the tests need besides. sbt fetches it for every command, so a build of jars alone leaves it out: `-Dtests=false`. */
+  def testDependencies: Seq[ModuleID] = {
+    val libraries = Seq(
+      "org.scalatest" % s"scalatest_$scalaBinary" % "3.2.19" % "test",
+      "com.tngtech.archunit" % "archunit" % "1.4.1" % "test"
+    )
+    // A connector with runtime filtering.
+    val catalyst =
+      ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests")
+    if (sys.props.get("tests").contains("false")) Nil
     else
-      Seq(
-        "org.apache.spark" % s"spark-sql_$scalaBinary" % spark % "provided",
-        // A connector with runtime filtering.
-        ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests")
-      ) ++
+      libraries ++ (if (unmanaged.isDefined) Nil else Seq(catalyst)) ++
         delta.map { case (artifact, version) => "io.delta" % artifact % version % "test" } ++
         iceberg.map { case (artifact, version) => "org.apache.iceberg" % artifact % version % "test" }
+  }
 
   /** The sources of tests that this line cannot compile. */
   def withoutTests: Seq[String] = leftOut ++ (if (iceberg.isEmpty) Seq("IcebergSuite.scala") else Nil)
@@ -79,7 +88,7 @@ object SparkLines {
       "8",
       Seq("spark-3.5", "spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2"),
       delta = Some("delta-spark_2.13" -> "3.3.3"),
-      iceberg = Some("iceberg-spark-runtime-3.5_2.13" -> "1.12.0"),
+      iceberg = Some("iceberg-spark-runtime-3.5_2.13" -> "1.11.0"),
       leftOut = Seq("BloomBenchmark.scala")
     ),
     SparkLine(

@@ -46,7 +46,7 @@ def _built(line: lines.Line, jar: Path, newest: float) -> Path:
         return jar
     if line.unmanaged:
         pyspark_jars.fetch(line.spark, sbt.ROOT / line.unmanaged)
-    if sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", "package"]) != 0:
+    if sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", "-Dtests=false", "package"]) != 0:
         raise sbt.BuildError(f"sbt could not build the jar for Spark {line.name}; its output above says why.")
     return Path(shutil.copy(line.target / jar.name, jar))
 
