@@ -97,7 +97,7 @@ def test_a_jar_is_built_where_it_is_older_than_its_sources(fake_sbt: Sbt, tmp_pa
     (tmp_path / "jars" / "springbok-spark-4.2_2.13-0.0.6.jar").touch()
     made = jar.build()
     assert [p.name for p in made] == ["springbok-spark-4.2_2.13-0.0.7.jar"] and jar.build() == made
-    assert fake_sbt.calls == [["-Dspark=4.2", "-Dscala=2.13", "package"]]
+    assert fake_sbt.calls == [["-Dspark=4.2", "-Dscala=2.13", "-Dtests=false", "package"]]
     assert list((tmp_path / "jars").iterdir()) == made
     os.utime(tmp_path / "jvm/src/main/A.scala", (2**32, 2**32))
     jar.build()
@@ -107,7 +107,7 @@ def test_a_jar_is_built_where_it_is_older_than_its_sources(fake_sbt: Sbt, tmp_pa
 def test_every_line_is_built_for_a_wheel(fake_sbt: Sbt) -> None:
     made = jar.build(["all"])
     assert [p.name for p in made] == [li.jar("0.0.7") for li in lines.every()] and all(p.exists() for p in made)
-    assert fake_sbt.calls[-2:] == [["4.3.0", "jars"], ["-Dspark=4.3", "-Dscala=2.13", "package"]]
+    assert fake_sbt.calls[-2:] == [["4.3.0", "jars"], ["-Dspark=4.3", "-Dscala=2.13", "-Dtests=false", "package"]]
     with pytest.raises(sbt.BuildError, match=r"no Spark line '2.4': choose among 3.5_2.12, "):
         jar.build(["2.4"])
 
