@@ -40,7 +40,9 @@ def measure(spark: SparkSession, sizes: list[int]) -> list[list[Any]]:
     bloom = jvm.bloom(spark)
     limit = int(jvm.filter_conf(spark).MERGE_BYTES().defaultValue().get())
     gateway: Any = spark._jvm
-    serializer = gateway.org.apache.spark.SparkEnv.get().closureSerializer().newInstance()
+    # Not by SparkEnv: some of the classes that its members name are missing in PySpark 4.3, so py4j cannot look into it.
+    conf = gateway.org.apache.spark.SparkConf()
+    serializer = gateway.org.apache.spark.serializer.JavaSerializer(conf).newInstance()
     tag = gateway.scala.reflect.ClassTag.Any()
     call = _union_us(bloom, 32)  # a py4j call with next to no work
     merge = [f"merge {t:,} tasks ms" for t in _TASKS]

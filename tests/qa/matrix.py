@@ -24,6 +24,8 @@ import sbt
 
 from qa import matrix_page
 
+# Versions of libraries that a line's PySpark needs: newer ones have changed under it.
+PINS = {"3.5": ["pyarrow<21"]}
 CACHE = sbt.ROOT / ".cache" / "lines"
 _PACKAGE = "org.apache.spark.sql.springbok."
 
@@ -68,6 +70,7 @@ def _environment(line: lines.Line) -> Path:
         extras = [r.split(";") for r in requires("springbok") or [] if ";" in r and not r.startswith("pyspark")]
         needed = [what.strip() for what, condition in extras if "demo" in condition or "dev" in condition]
         install = [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        needed += PINS.get(line.name, [])
         subprocess.run([*install, f"pyspark[connect]=={line.name}.*", *needed], check=True)
         # The package itself, as it stands in the repository.
         own = os.environ | {"SPRINGBOK_LINES": line.label}

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
+import java.util.{Collections, WeakHashMap}
+
 import org.apache.spark.{ExecutorAllocationClient, SparkContext}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
@@ -63,7 +65,26 @@ final case class Cluster(
 
 object Cluster {
 
-  /** Executors that have registered. */
+  /**
+   * What a context tells of its executors.
+   *
+   * @param executors
+   *   those that have registered
+   * @param parallelism
+   *   Spark's default number of tasks
+   */
+  final private case class Live(executors: Int, parallelism: Int)
+
+  /** A context that is being stopped tells nothing more, but the last reports are still made. */
+  private val told = Collections.synchronizedMap(new WeakHashMap[SparkContext, Live])
+
+  private def live(sc: SparkContext): Live =
+    try {
+      val now = Live(if (sc.isLocal) 1 else executors(sc), sc.defaultParallelism)
+      told.put(sc, now)
+      now
+    } catch { case _: IllegalStateException if told.containsKey(sc) => told.get(sc) }
+
   private def executors(sc: SparkContext): Int = sc.schedulerBackend match {
     case c: ExecutorAllocationClient => c.getExecutorIds().size
     case _ => math.max(0, sc.getExecutorMemoryStatus.size - 1)
@@ -73,7 +94,7 @@ object Cluster {
   def of(sc: SparkContext, conf: SQLConf): Cluster = {
     val spark = sc.conf
     val local = sc.isLocal
-    val live = if (local) 1 else executors(sc)
+    val Live(live, parallelism) = this.live(sc)
     // Counts until the executors have registered.
     val requested = Seq(
       spark.get(EXECUTOR_INSTANCES).getOrElse(0),
@@ -81,11 +102,11 @@ object Cluster {
     ).max
     // Unless told otherwise, an executor of a standalone cluster takes all cores of its worker.
     val cores =
-      if (local) sc.defaultParallelism
+      if (local) parallelism
       else if (spark.contains(EXECUTOR_CORES) || Seq("yarn", "k8s").exists(sc.master.startsWith))
         spark.get(EXECUTOR_CORES)
       else if (live > 0 && !spark.contains("spark.default.parallelism"))
-        math.ceil(sc.defaultParallelism.toDouble / live).toInt
+        math.ceil(parallelism.toDouble / live).toInt
       else Runtime.getRuntime.availableProcessors
     val heap = Runtime.getRuntime.maxMemory
     def set[T](entry: ConfigEntry[T], otherwise: => T)(implicit n: Numeric[T]): T = {
