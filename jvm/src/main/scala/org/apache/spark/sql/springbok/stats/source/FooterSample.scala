@@ -103,7 +103,8 @@ private[springbok] object FooterSample {
        else chosen.map(open)).flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
-    val groups = known.flatMap(_.groups)
+    val names = if (files.listed) FileColumnNames.same else FileColumnNames.of(relation.location)
+    val groups = known.flatMap(_.groups).map(names.ofTable)
     val scale = if (known.size == files.size || bytes == 0) 1.0 else files.bytes / bytes
     val rows = groups.map(_.rows).sum * scale
     TableFooters(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)

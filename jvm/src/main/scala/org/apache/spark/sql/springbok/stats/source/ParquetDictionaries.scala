@@ -25,14 +25,14 @@ import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Few, Many}
 final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   import ParquetDictionaries._
 
-  // In a table format's files, a column may have another name.
   private lazy val files = {
     val conf = SQLConf.get
     val enabled =
       conf.getConf(StatsConf.DICTIONARIES_ENABLED) && conf.getConf(StatsConf.FOOTERS_ENABLED) &&
         relation.fileFormat.isInstanceOf[ParquetFileFormat]
-    if (enabled) TableFiles.of(relation.location).filter(f => f.listed && f.size > 0) else None
+    if (enabled) TableFiles.of(relation.location).filter(_.size > 0) else None
   }
+  private lazy val names = FileColumnNames.of(relation.location)
   private lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
 
   /** What is left of the time that all columns of the table may take together. */
@@ -46,7 +46,8 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     val start = System.nanoTime()
     val end = start + leftNs.get()
     val chosen = Seq(0, files.size - 1).distinct.map(files(_))
-    val found = chosen.map(f => cache((f, column), end)(read(f, column, hadoop)).flatten.flatten)
+    val stored = names.inFiles(column)
+    val found = chosen.map(f => cache((f, stored), end)(read(f, stored, hadoop)).flatten.flatten)
     leftNs.addAndGet(start - System.nanoTime()): Unit
     if (found.contains(None)) None else combined(found.flatten, files.size)
   }

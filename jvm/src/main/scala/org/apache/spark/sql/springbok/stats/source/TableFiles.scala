@@ -29,7 +29,8 @@ final private[springbok] case class TableFile(path: Path, bytes: Option[Long], c
  * @param changed
  *   sum of their modification times
  * @param listed
- *   whether they were found by listing folders. In files that a table format's log names, columns may have other names.
+ *   whether they were found by listing folders. In files that a table format's log names, columns may have other names, and
+ *   rows may be deleted.
  */
 final private[springbok] class TableFiles(
     val size: Int,

@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.stats.estimate.ValueRange
  * @param unreadable
  *   files whose footers could not be read
  * @param plain
- *   whether columns in the files have the table's names, and all their rows are the table's
+ *   whether all rows of the files are the table's: a table format's log may delete some of them
  */
 final case class TableFooters(
     rows: Double,

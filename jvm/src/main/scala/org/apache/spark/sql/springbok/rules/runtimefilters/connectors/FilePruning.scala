@@ -9,7 +9,7 @@ import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
-import org.apache.spark.sql.springbok.stats.source.Footers
+import org.apache.spark.sql.springbok.stats.source.{Footers, TableFiles}
 import org.apache.spark.sql.types._
 
 /**
@@ -42,7 +42,7 @@ final private[springbok] class FilePruning(
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
         pruned = prunes(spans)
-        if always || pruned.fold(spans.isEmpty && values.exists(_.size <= KeyPredicates.shortList))(_._1 > 0)
+        if always || pruned.fold(mayPrune(spans, values))(_._1 > 0)
       } yield PushedFilter(
         kind,
         predicate,
@@ -71,11 +71,18 @@ final private[springbok] class FilePruning(
         val pruned = Estimate
           .number(value)
           .flatMap(v => removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v)))
-        Option.when(always || pruned.exists(_._1 > 0))(
+        Option.when(always || pruned.fold(byLog)(_._1 > 0))(
           PushedFilter(c.kind, predicate, PushWay.FileData(), pruned.filter(_ => counted))
         )
       }
     }
+
+  /**
+   * Whether files may be skipped by what the footers do not tell: the dictionaries of row groups, which are asked for a short
+   * list, or the smallest and largest values in a table format's log.
+   */
+  private def mayPrune(spans: Seq[KeySpan], values: Option[Seq[Any]]): Boolean =
+    byLog || spans.isEmpty && values.exists(_.size <= KeyPredicates.shortList)
 
   private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[KeySpan])] = {
     val short = values.filter(_.size <= math.min(inLimit, conf.parquetFilterPushDownInFilterThreshold))
@@ -103,6 +110,9 @@ final private[springbok] class FilePruning(
     }
 
   private lazy val footers = Footers.read(scan.relation)
+
+  /** Whether a table format's log names the files. */
+  private lazy val byLog = TableFiles.named(scan.relation.location).isDefined
 
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
   private def counted: Boolean = footers.exists(t => t.files == t.filesRead)

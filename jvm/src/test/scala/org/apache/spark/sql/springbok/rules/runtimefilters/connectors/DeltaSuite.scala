@@ -1,0 +1,232 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.reason.Reason
+
+/** Tables of Delta's catalog: which files are read, and that the rows are the same. */
+class DeltaSuite extends SpringbokTest {
+  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
+    "spark.sql.extensions" -> s"io.delta.sql.DeltaSparkSessionExtension,${classOf[SpringbokExtensions].getName}",
+    "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions" -> "2"
+  )
+
+  private val columns =
+    """id, id DIV 10 AS tens, CAST(id AS INT) AS i, lpad(id, 8, '0') AS code,
+      |CAST(id AS DECIMAL(12, 2)) / 4 AS price, timestamp_seconds(1700000000 + id * 60) AS ts,
+      |date_add(DATE'2024-01-01', CAST(id DIV 100 AS INT)) AS day""".stripMargin
+
+  /** A table of ten files, in the order of `id`. */
+  private def delta(name: String, clauses: String = "", properties: String = "", rows: Int = 10000): Unit = {
+    val some = if (properties.isEmpty) "" else s"TBLPROPERTIES ($properties)"
+    val location = folder.resolve("delta").resolve(name)
+    spark.sql(
+      s"CREATE TABLE $name USING delta $clauses $some LOCATION '$location' AS SELECT $columns FROM range(0)"
+    )
+    append(name, rows)
+  }
+
+  private def append(name: String, rows: Int = 10000): Unit =
+    spark
+      .sql(s"SELECT $columns FROM range(0, $rows, 1, 10)")
+      .write
+      .format("delta")
+      .mode("append")
+      .saveAsTable(name)
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("dim", s"SELECT *, id % 3 AS grp, id AS k FROM (SELECT $columns FROM range(10000))")
+    delta("sorted")
+  }
+
+  /** Files that the scans of Delta's tables read. */
+  private def files(df: DataFrame): Long = collectWithSubqueries(executed(df)) {
+    case s: FileSourceScanExec if !s.output.exists(_.name == "grp") => s.metrics("numFiles").value
+  }.sum
+
+  private def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
+
+  private def why(df: DataFrame) = (told(df), record(df).filters.map(f => (f.state, f.reason.text)))
+
+  private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
+    conf(shuffled: _*)(
+      same(s"SELECT f.*, d.grp FROM $fact f JOIN dim d ON f.$column = d.$column WHERE $where")
+    )
+
+  for (column <- Seq("id", "tens", "i", "code", "price", "ts", "day"))
+    test(s"files of other values are not read: $column", Smoke) {
+      val df = joined("sorted", column)
+      assert(files(df) == 1, why(df))
+    }
+
+  test("keys that are too many to list become ranges") {
+    val df = joined("sorted", "id", "d.k BETWEEN 1000 AND 1999 AND d.k % 2 = 0 OR d.k BETWEEN 7000 AND 7100")
+    assert(used(df).head.kinds.head == "ranges" && files(df) == 2, why(df))
+    conf(FilterConf.IN_LIMIT.key -> "10") {
+      val bounded = joined("sorted", "id", "d.k BETWEEN 1000 AND 2999")
+      assert(used(bounded).head.kinds.head == "minmax" && files(bounded) == 2, why(bounded))
+    }
+  }
+
+  for (
+    (name, clause, optimize) <- Seq(
+      ("zordered", "", "ZORDER BY (tens)"),
+      ("clustered", "CLUSTER BY (tens)", "")
+    )
+  )
+    test(s"a table that OPTIMIZE has ordered: $name", Slow) {
+      delta(name, clause, rows = 0)
+      spark
+        .sql(s"SELECT $columns FROM range(20000) ORDER BY hash(id)")
+        .write
+        .format("delta")
+        .mode("append")
+        .saveAsTable(name)
+      conf(
+        "spark.databricks.delta.optimize.maxFileSize" -> "60000",
+        "spark.databricks.delta.optimize.minFileSize" -> "1000000"
+      )(
+        spark.sql(s"OPTIMIZE $name $optimize")
+      )
+      val all = spark.table(name).inputFiles.length
+      val df = joined(name, "tens")
+      assert(all == 1 || files(df) < all, (all, files(df), why(df)))
+    }
+
+  test("generated columns") {
+    val location = folder.resolve("delta").resolve("generated")
+    io.delta.tables.DeltaTable
+      .create(spark)
+      .tableName("generated")
+      .location(location.toString)
+      .addColumn("id", "BIGINT")
+      .addColumn("ts", "TIMESTAMP")
+      .addColumn(
+        io.delta.tables.DeltaTable
+          .columnBuilder(spark, "day")
+          .dataType("DATE")
+          .generatedAlwaysAs("CAST(ts AS DATE)")
+          .build()
+      )
+      .partitionedBy("day")
+      .execute()
+    spark.sql(
+      "INSERT INTO generated (id, ts) SELECT id, timestamp_seconds(1700000000 + id * 60) FROM range(10000)"
+    )
+    conf(shuffled: _*) {
+      val df =
+        same("SELECT f.id, d.grp FROM generated f JOIN dim d ON f.ts = d.ts WHERE d.k BETWEEN 2000 AND 2063")
+      assert(used(df).nonEmpty, why(df))
+      table("dates", "SELECT date_add(DATE'2023-11-14', CAST(id AS INT)) AS day, id AS grp FROM range(8)")
+      val byDay = same("SELECT f.id, d.grp FROM generated f JOIN dates d ON f.day = d.day WHERE d.grp = 2")
+      assert(files(byDay) <= 4, why(byDay))
+    }
+  }
+
+  test("columns of other names in the files: renamed, swapped, dropped and added again") {
+    delta("mapped", properties = "'delta.columnMapping.mode' = 'name'")
+    assert(files(joined("mapped", "id")) == 1)
+    delta("later")
+    spark.sql(
+      """ALTER TABLE later SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2',
+        |'delta.minWriterVersion' = '5')""".stripMargin
+    )
+    for (t <- Seq("mapped", "later")) {
+      spark.sql(s"ALTER TABLE $t RENAME COLUMN id TO other")
+      spark.sql(s"ALTER TABLE $t RENAME COLUMN tens TO id")
+      spark.sql(s"ALTER TABLE $t RENAME COLUMN other TO tens")
+      spark.sql(s"ALTER TABLE $t DROP COLUMN i")
+      spark.sql(s"ALTER TABLE $t ADD COLUMN i INT")
+      spark.sql(s"INSERT INTO $t (id, tens, i) SELECT id, id, CAST(id AS INT) FROM range(2000, 2010)")
+      // `tens` has the values that `id` had.
+      for ((column, most) <- Seq("tens" -> 3, "id" -> 3, "i" -> 20)) {
+        val df = joined(t, column)
+        assert(files(df) <= most, (t, column, why(df)))
+      }
+    }
+  }
+
+  test("deleted rows stay deleted, also where columns were renamed") {
+    delta(
+      "deleted",
+      properties = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
+    )
+    spark.sql("DELETE FROM deleted WHERE id % 3 = 0")
+    spark.sql("ALTER TABLE deleted RENAME COLUMN code TO mark")
+    spark.sql("ALTER TABLE deleted RENAME COLUMN tens TO code")
+    val df = joined("deleted", "id")
+    assert(files(df) == 1 && df.count() == 43, why(df))
+    conf(shuffled: _*) {
+      same("SELECT f.id, d.grp FROM deleted f JOIN dim d ON f.mark = d.code WHERE d.k BETWEEN 2000 AND 2063")
+      same("SELECT f.id, d.grp FROM deleted f JOIN dim d ON f.code = d.tens WHERE d.k BETWEEN 2000 AND 2063")
+    }
+  }
+
+  test("an older version, and the changes between versions") {
+    delta("travelled", properties = "'delta.enableChangeDataFeed' = 'true'")
+    spark.sql("DELETE FROM travelled WHERE id % 2 = 0")
+    spark.sql("UPDATE travelled SET tens = -1 WHERE id % 5 = 0")
+    for ((from, rows) <- Seq("travelled VERSION AS OF 1" -> 64, "travelled" -> 32))
+      conf(shuffled: _*) {
+        val df =
+          same(s"SELECT f.id, d.grp FROM $from f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063")
+        assert(df.count() == rows && files(df) == 1, (from, why(df)))
+      }
+    conf(shuffled: _*) {
+      same(
+        """SELECT f.id, f._change_type, f._commit_version, d.grp FROM table_changes('travelled', 0) f
+          |JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063""".stripMargin
+      )
+    }
+  }
+
+  for (vectors <- Seq(true, false))
+    test(s"what is written is the same as without Springbok, with deletion vectors: $vectors", Smoke) {
+      def changed(name: String): Seq[String] = {
+        delta(name, properties = s"'delta.enableDeletionVectors' = '$vectors'")
+        spark.sql(
+          s"DELETE FROM $name WHERE id BETWEEN 2000 AND 2100 AND id % 3 = 1"
+        )
+        spark.sql(
+          s"UPDATE $name SET code = 'new' WHERE id BETWEEN 2050 AND 2200 AND id % 3 = 2"
+        )
+        spark.sql(
+          s"""MERGE INTO $name t USING (SELECT k, grp FROM dim WHERE k BETWEEN 2150 AND 2300) s ON t.id = s.k
+             |WHEN MATCHED AND s.grp = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET tens = -1
+             |WHEN NOT MATCHED THEN INSERT (id, tens) VALUES (s.k + 100000, 0)""".stripMargin
+        )
+        spark.sql(
+          s"""MERGE INTO $name t USING (SELECT k + 9000 AS k, grp FROM dim WHERE k BETWEEN 900 AND 1100) s ON t.id = s.k
+             |WHEN MATCHED THEN UPDATE SET tens = -2 WHEN NOT MATCHED THEN INSERT (id, tens) VALUES (s.k, s.grp)
+             |WHEN NOT MATCHED BY SOURCE AND t.id < 100 THEN DELETE""".stripMargin
+        )
+        val made = spark.sql(
+          s"SELECT f.id, f.tens, f.code FROM $name f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2300"
+        )
+        made.write.format("delta").saveAsTable(s"${name}_made")
+        spark.sql(
+          s"INSERT OVERWRITE ${name}_made SELECT f.id, d.k, f.code FROM $name f JOIN dim d ON f.id = d.id WHERE d.grp = 1"
+        )
+        Seq(name, s"${name}_made").flatMap(t => sorted(spark.sql(s"SELECT id, tens, code FROM $t").collect()))
+      }
+      conf(shuffled: _*)(assert(changed(s"on_$vectors") == off(changed(s"off_$vectors"))))
+    }
+
+  test("a concurrent append is not seen") {
+    delta("growing")
+    val sql =
+      "SELECT count(*), sum(f.i) FROM growing f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063"
+    conf(shuffled: _*) {
+      val expected = spark.sql(sql).collect().toSeq
+      val df = spark.sql(sql)
+      executed(df): Unit
+      append("growing")
+      assert(df.collect().toSeq == expected, why(df))
+      assert(spark.sql(sql).collect().toSeq != expected)
+    }
+  }
+}
