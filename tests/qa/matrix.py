@@ -24,8 +24,8 @@ import sbt
 
 from qa import matrix_page
 
-# Versions of libraries that a line's PySpark needs: newer ones have changed under it.
-PINS = {"3.5": ["pyarrow<21"]}
+# What a line's PySpark needs instead of the version that the other lines use, by the package's name.
+PINS = {"3.5": {"pyarrow": "pyarrow<21"}}
 CACHE = sbt.ROOT / ".cache" / "lines"
 _PACKAGE = "org.apache.spark.sql.springbok."
 
@@ -68,9 +68,10 @@ def _environment(line: lines.Line) -> Path:
     if not exe.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         extras = [r.split(";") for r in requires("springbok") or [] if ";" in r and not r.startswith("pyspark")]
-        needed = [what.strip() for what, condition in extras if "demo" in condition or "dev" in condition]
+        named = [what.strip() for what, condition in extras if "demo" in condition or "dev" in condition]
+        pins = PINS.get(line.name, {})
+        needed = [pins.get(n.partition("==")[0], n) for n in named]
         install = [str(exe), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        needed += PINS.get(line.name, [])
         subprocess.run([*install, f"pyspark[connect]=={line.name}.*", *needed], check=True)
         # The package itself, as it stands in the repository.
         own = os.environ | {"SPRINGBOK_LINES": line.label}
