@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from qa.fuzz import engine
+from qa.fuzz import engine, lake
 from qa.fuzz.data import tables
 from qa.fuzz.engine import OFF, ON, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
@@ -39,8 +39,10 @@ class Tally:
 class Fuzzer:
     """Runs seeds, one after the other, in one session."""
 
-    def __init__(self, spark: SparkSession, folder: Path, queries: int, runs: int, out: Any = sys.stdout) -> None:
-        self.spark, self.folder, self.queries, self.runs, self.out = spark, folder, queries, runs, out
+    def __init__(
+        self, spark: SparkSession, folder: Path, queries: int, runs: int, form: str = "", out: Any = sys.stdout
+    ) -> None:
+        self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -49,7 +51,7 @@ class Fuzzer:
         data = tables(r)
         where = self.folder / f"seed{seed}"
         try:
-            engine.load(self.spark, data, where, r)
+            engine.load(self.spark, data, where, r, self.form)
             duck = engine.duck(data)
             for n in range(self.queries):
                 # Each query has its own numbers: one can be run alone.
@@ -177,13 +179,16 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="runs of a query with Springbok")
     parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
     parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
+    parser.add_argument("--format", default="", choices=["", *lake.CATALOGS], help="what the tables are kept in")
     args = parser.parse_args()
     first, _, last = args.seeds.partition("-")
     start = time.monotonic()
     seeds = iter(range(int(first), int(last or first) + 1))
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        spark = engine.session(Path(folder) / "warehouse")
-        fuzzers = [Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs) for _ in range(args.sessions)]
+        spark = engine.session(Path(folder) / "warehouse", args.format)
+        fuzzers = [
+            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format) for _ in range(args.sessions)
+        ]
 
         def minutes() -> float:
             return (time.monotonic() - start) / 60

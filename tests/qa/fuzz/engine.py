@@ -19,6 +19,7 @@ from pyspark.sql.functions import expr
 from pyspark.sql.pandas.types import to_arrow_schema
 from springbok.session import temporarily
 
+from qa.fuzz import lake
 from qa.fuzz.data import Table, write
 
 ON = "spark.springbok.enabled"
@@ -28,9 +29,14 @@ INTERPRETED: Settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.cod
 OFF: Settings = {ON: "false"} | INTERPRETED
 
 
-def session(warehouse: Path) -> SparkSession:
-    """A session made for many small queries."""
-    builder = springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0)
+def session(warehouse: Path, form: str = "") -> SparkSession:
+    """A session made for many small queries, with tables of a lake format if one is named."""
+    builder = SparkSession.builder
+    if form:
+        for key, value in lake.settings(form, str(warehouse)).items():
+            builder = builder.config(key, value)
+        builder = builder.config("spark.sql.extensions", lake.EXTENSIONS[form])
+    builder = springbok.configure(builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0)
     spark = (
         builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -58,8 +64,11 @@ def session(warehouse: Path) -> SparkSession:
     return spark
 
 
-def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Random) -> None:
-    """Makes the tables known under their names, each stored its own way, in a database of their own."""
+def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Random, form: str = "") -> None:
+    """Makes the tables known under their names, each stored its own way, in a database of their own.
+
+    With a lake format, its tables take the place of catalog tables and of plain files.
+    """
     spark.sql(f"CREATE DATABASE {folder.name}")
     spark.sql(f"USE {folder.name}")
     for t in tables:
@@ -68,7 +77,11 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
         typed = [f"CAST({n} AS {c.sql}) AS {n}" if c.family == "coll" else n for n, c in t.columns]
         # Not `parquet.`path``: it would read the schema again in every query.
         raw = spark.read.parquet(str(path)).selectExpr(*typed)
+        if form and t.storage not in ("cached", "view") and lake.can(form, t):
+            t.storage = form
         match t.storage:
+            case "delta" | "iceberg":
+                lake.create(spark, t.storage, t, raw, folder.name, r)
             case "files":
                 raw.createOrReplaceTempView(t.name)
             case "view":
@@ -121,6 +134,8 @@ def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
     for t in tables:
         if t.storage == "cached":
             spark.sql(f"UNCACHE TABLE IF EXISTS {t.name}")
+        if t.storage in lake.CATALOGS:
+            lake.drop(spark, t.storage, t, folder.name)
         if t.storage in ("files", "view", "cached"):
             spark.sql(f"DROP VIEW IF EXISTS {t.name}")
     spark.sql("USE default")

@@ -1,0 +1,115 @@
+"""The fuzzer's tables in Delta or Iceberg: several commits, deleted rows, renamed columns, partitions, clustering."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+
+import sbt
+from pyspark.sql import DataFrame, SparkSession
+from springbok.jar import installed
+
+from qa.fuzz.data import Table
+
+CATALOGS = {"delta": "spark_catalog", "iceberg": "lake"}
+EXTENSIONS = {
+    "delta": "io.delta.sql.DeltaSparkSessionExtension",
+    "iceberg": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+}
+# Types of columns that a format cannot store.
+UNKNOWN = {"delta": ("coll",), "iceberg": ("coll", "char")}
+
+
+def settings(form: str, warehouse: str) -> dict[str, str]:
+    """What a session needs for tables of the format: with the jars that the Scala tests of its line use.
+
+    Raises:
+        ValueError: the line has no release of the format.
+    """
+    catalog = f"spark.sql.catalog.{CATALOGS[form]}"
+    own = {
+        "delta": {catalog: "org.apache.spark.sql.delta.catalog.DeltaCatalog"},
+        "iceberg": {
+            catalog: "org.apache.iceberg.spark.SparkCatalog",
+            f"{catalog}.type": "hadoop",
+            f"{catalog}.warehouse": f"{warehouse}/lake",
+        },
+    }
+    return own[form] | {"spark.jars": ",".join(_jars(form)), "spark.databricks.delta.snapshotPartitions": "1"}
+
+
+def _jars(form: str) -> list[str]:
+    line = ".".join(map(str, installed().numbers[:2]))
+    scala = "2.12" if line == "3.5" else "2.13"
+    command = sbt.command(
+        [f"-Dspark={line}", f"-Dscala={scala}", "-error", "export springbok/Test/dependencyClasspath"]
+    )
+    run = subprocess.run(command, cwd=sbt.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    found = [j for j in run.stdout.strip().splitlines()[-1].split(":") if f"/{form}-" in j or "/io/delta/" in j]
+    if not found:
+        raise ValueError(f"There is no release of {form} for Spark {line}.")
+    return found
+
+
+def can(form: str, table: Table) -> bool:
+    """Whether the format can store all columns of the table."""
+    return not any(c.family in UNKNOWN[form] for _, c in table.columns)
+
+
+def create(spark: SparkSession, form: str, table: Table, raw: DataFrame, database: str, r: random.Random) -> None:
+    """A view with the table's name on a table of the format with these rows, less those that are deleted again.
+
+    Then the rows are not those of `table.arrow`, which becomes None.
+    """
+    name = f"{CATALOGS[form]}.{database}.{table.name}_stored"
+    if form == "iceberg":
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOGS[form]}.{database}")
+    columns = [n for n, _ in table.columns]
+    # Each column once had the name of its neighbour.
+    renamed = r.random() < 0.5
+    first = columns[1:] + columns[:1] if renamed else columns
+    typed = ", ".join(f"{n} {c.sql}" for n, (_, c) in zip(first, table.columns, strict=True))
+    spark.sql(
+        f"CREATE TABLE {name} ({typed}) USING {form} {_layout(form, first, r)} TBLPROPERTIES ({_properties(form, r)})"
+    )
+    batches = r.choice([1, 2, 4])
+    for n in range(batches):
+        part = (
+            raw.where(f"pmod(hash(c0), {batches}) = {n}").orderBy(r.choice(["c0", "c1"])).repartition(r.choice([1, 2]))
+        )
+        part.toDF(*first).writeTo(name).append()
+    if renamed:
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN {first[-1]} TO spare")
+        for old, new in reversed(list(zip(first[:-1], columns[:-1], strict=True))):
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN {old} TO old_{new}")
+        for new in columns[:-1]:
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN old_{new} TO {new}")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN spare TO {columns[-1]}")
+    if r.random() < 0.5:
+        spark.sql(f"DELETE FROM {name} WHERE pmod(c0, 5) = 3 OR c1 = 7")
+        table.arrow = None
+    if form == "delta" and r.random() < 0.2:
+        spark.sql(f"OPTIMIZE {name}").collect()
+    spark.table(name).createOrReplaceTempView(table.name)
+
+
+def drop(spark: SparkSession, form: str, table: Table, database: str) -> None:
+    """Drops what `create` has made."""
+    spark.sql(f"DROP VIEW IF EXISTS {table.name}")
+    spark.sql(f"DROP TABLE IF EXISTS {CATALOGS[form]}.{database}.{table.name}_stored")
+
+
+def _layout(form: str, columns: list[str], r: random.Random) -> str:
+    """How rows are laid out; by a transform of the first column, which is a number."""
+    by = columns[0]
+    if form == "delta":
+        return r.choice(["", "", f"CLUSTER BY ({by})"])
+    return r.choice(["", "", f"PARTITIONED BY (bucket(4, {by}))", f"PARTITIONED BY (truncate(10, {by}))"])
+
+
+def _properties(form: str, r: random.Random) -> str:
+    if form == "delta":
+        vectors = r.choice(["true", "false"])
+        return f"'delta.columnMapping.mode' = 'name', 'delta.enableDeletionVectors' = '{vectors}'"
+    mode = r.choice(["copy-on-write", "merge-on-read"])
+    return f"'format-version' = '2', 'write.delete.mode' = '{mode}'"
