@@ -53,7 +53,8 @@ final case class SparkLine(
   def testDependencies: Seq[ModuleID] = {
     val libraries = Seq(
       "org.scalatest" % s"scalatest_$scalaBinary" % "3.2.19" % "test",
-      "com.tngtech.archunit" % "archunit" % "1.4.1" % "test"
+      "com.tngtech.archunit" % "archunit" % "1.4.1" % "test",
+      "com.h2database" % "h2" % "2.4.240" % "test"
     )
     // A connector with runtime filtering.
     val catalyst =

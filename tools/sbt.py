@@ -13,6 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import maven
+
 ROOT = Path(__file__).resolve().parent.parent
 JAVA_VERSIONS = (17, 21)
 
@@ -49,21 +52,10 @@ def sbt_version() -> str:
 
 def launcher() -> Path:
     """The sbt launcher's jar, fetched once into .cache through Maven."""
-    jar = ROOT / ".cache" / f"sbt-launch-{sbt_version()}.jar"
-    if jar.exists():
-        return jar
-    mvn = shutil.which("mvn")
-    if not mvn:
-        raise BuildError("Neither sbt nor Maven is on the PATH: install Maven (it fetches the sbt launcher), or sbt.")
-    jar.parent.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [mvn, "-q", "-B", "dependency:copy", f"-Dartifact=org.scala-sbt:sbt-launch:{sbt_version()}",
-         f"-DoutputDirectory={jar.parent}"],
-        capture_output=True, text=True, check=False, cwd=jar.parent,
-    )  # fmt: skip
-    if not jar.exists():
-        raise BuildError(f"Maven could not fetch the sbt launcher: {(done.stdout + done.stderr).strip()[-500:]}")
-    return jar
+    try:
+        return maven.jar("org.scala-sbt", "sbt-launch", sbt_version(), ROOT / ".cache")
+    except maven.FetchError as e:
+        raise BuildError(f"sbt is not on the PATH. {e}") from e
 
 
 def command(args: list[str]) -> list[str]:

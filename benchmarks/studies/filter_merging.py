@@ -40,7 +40,7 @@ def measure(spark: SparkSession, sizes: list[int]) -> list[list[Any]]:
     bloom = jvm.bloom(spark)
     limit = int(jvm.filter_conf(spark).MERGE_BYTES().defaultValue().get())
     gateway: Any = spark._jvm
-    # Not by SparkEnv: some of the classes that its members name are missing in PySpark 4.3, so py4j cannot look into it.
+    # Not by SparkEnv: in PySpark 4.3 some classes that its members name are missing, so py4j cannot look into it.
     conf = gateway.org.apache.spark.SparkConf()
     serializer = gateway.org.apache.spark.serializer.JavaSerializer(conf).newInstance()
     tag = gateway.scala.reflect.ClassTag.Any()

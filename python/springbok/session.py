@@ -86,10 +86,11 @@ def local_session(master: str, memory: str, app: str, settings: Mapping[str, str
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
-    builder = configure(SparkSession.builder).master(master).appName(app)
+    builder = SparkSession.builder.master(master).appName(app)
     for key, value in (conf | dict(settings or {})).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    # Last: it adds to the jars and extensions of the settings.
+    return configure(builder).getOrCreate()
 
 
 @contextlib.contextmanager

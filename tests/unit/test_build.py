@@ -29,7 +29,7 @@ def test_a_missing_maven_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(sbt, "ROOT", tmp_path)
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "build.properties").write_text("sbt.version=0.0.0\n")
-    with pytest.raises(sbt.BuildError, match="Neither sbt nor Maven"):
+    with pytest.raises(sbt.BuildError, match="Maven is not on the PATH"):
         sbt.launcher()
 
 

@@ -99,7 +99,7 @@ class Filter:
 
     `status` is placed, used, unused or declined; rows are those that were tested at the scan; `waited_ms` is the time
     from the start of the build side's stage to the decision, for which the scan had to wait. `pushed` is how the scan
-    itself was told of it (files, partitions, connector, rebuilt), `not_pushed` why it was not.
+    itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not.
     """
 
     join: int

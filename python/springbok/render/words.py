@@ -119,6 +119,8 @@ def effect(f: Filter) -> str:
         parts.append(removed(f))
     if f.pushed == "rebuilt":
         parts.append("scan built again with it")
+    if f.pushed == "query":
+        parts.append("in the database's query")
     if f.not_pushed:
         parts.append(f"not told to the scan: {f.not_pushed.text}")
     if f.scan_rows is not None:

@@ -1,9 +1,12 @@
 package org.apache.spark.sql.springbok.catalyst
 
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.read.Scan
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.sources.{Filter, PrunedFilteredScan}
 import org.apache.spark.util.collection.BitSet
 
 /** Copies of scans: each line compiles its own, because the parameters of `copy` differ. */
@@ -27,6 +30,17 @@ object ScanCopies {
 
   /** The same of another scan that the connector has built. */
   def withScan(scan: BatchScanExec, built: Scan): BatchScanExec = tagged(scan, scan.copy(scan = built))
+
+  /** The scan of a table that gives its rows as Catalyst's, as those of JDBC do, with one more condition. */
+  def withCondition(
+      scan: RowDataSourceScanExec,
+      table: PrunedFilteredScan,
+      condition: Filter
+  ): RowDataSourceScanExec = {
+    val all = scan.filters + condition
+    val rows = table.buildScan(scan.requiredSchema.fieldNames, all.toArray).asInstanceOf[RDD[InternalRow]]
+    tagged(scan, scan.copy(filters = all, rdd = rows))
+  }
 
   private def tagged[T <: SparkPlan](scan: T, copy: T): T = {
     copy.copyTagsFrom(scan)

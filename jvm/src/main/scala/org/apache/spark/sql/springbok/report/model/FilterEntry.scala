@@ -12,7 +12,7 @@ final case class FilterEntry(
     @oneOf("placed", "used", "unused", "declined") status: String,
     reason: ReasonEntry,
     kinds: Seq[String],
-    @oneOf("files", "partitions", "connector", "rebuilt") pushed: Option[String],
+    @oneOf("files", "partitions", "connector", "rebuilt", "query") pushed: Option[String],
     notPushed: Option[ReasonEntry],
     @atMost(1) expectedRetained: Option[Double],
     buildRows: Option[Long],

@@ -2,9 +2,10 @@ package org.apache.spark.sql.springbok.rules.runtimefilters
 
 import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Expression, Literal}
 import org.apache.spark.sql.connector.read.Scan
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.sources.{Filter, PrunedFilteredScan}
 import org.apache.spark.sql.springbok.catalyst.ScanCopies
 import org.apache.spark.util.collection.BitSet
 
@@ -76,6 +77,14 @@ private[springbok] object PushWay {
     override def name: String = "rebuilt"
     override def into(predicate: Expression): PartialFunction[SparkPlan, SparkPlan] = {
       case b: BatchScanExec if b.scan eq before => ScanCopies.withScan(b, after)
+    }
+  }
+
+  /** The query that a database gets has one more condition. */
+  final case class RemoteQuery(table: PrunedFilteredScan, condition: Filter) extends PushWay {
+    override def name: String = "query"
+    override def into(predicate: Expression): PartialFunction[SparkPlan, SparkPlan] = {
+      case s: RowDataSourceScanExec => ScanCopies.withCondition(s, table, condition)
     }
   }
 }

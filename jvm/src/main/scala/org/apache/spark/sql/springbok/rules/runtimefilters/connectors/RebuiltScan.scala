@@ -1,13 +1,12 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, In, Or}
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.springbok.catalyst.ScanRows
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -48,7 +47,9 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
       _ <- Either.cond(!reliedOn, (), Reason.partitioningUsed)
       _ <- worth(filter)
       _ <- recipe.compares(table, column, b.scan.readSchema)
-      asked <- keys.predicate(column)(ofKeys(column, _, filter)).toRight(Reason.keysNotTaken)
+      asked <- keys
+        .predicate(column)(ListOrRanges.of(column, _, table.longestList, filter))
+        .toRight(Reason.keysNotTaken)
       built <- recipe.withFilter(b.scan, asked._2)
     } yield PushedFilter(asked._1, asked._2, PushWay.BuiltAgain(b.scan, built))
 
@@ -71,27 +72,6 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
       val benefit = (1 - filter.retained) * read
       Either.cond(benefit >= least, (), Reason.smallBenefit(benefit, least))
     }
-  }
-
-  /** A list that is too long for the connector to compare becomes several ranges, split at its widest gaps. */
-  private def ofKeys(
-      column: Attribute,
-      k: KeyFacts,
-      filter: ScanConnector.Filter
-  ): Option[(String, Expression)] = {
-    val predicates = new KeyPredicates(column, filter.conf)
-    val values = predicates.listed(k)
-    def list = values
-      .filter(_.size <= math.min(table.longestList, filter.conf.getConf(FilterConf.IN_LIMIT)))
-      // If there are no keys at all, the row test removes every row.
-      .map(_.flatMap(KeyPredicates.literal(_, column.dataType)))
-      .collect { case fitting if fitting.nonEmpty => "in" -> (In(column, fitting): Expression) }
-    def ranges = for {
-      sorted <- values.flatMap(KeySpan.sorted(_, filter.keyType)) if sorted.size > 1
-      spans = KeySpan.split(sorted, FilePruning.maxRanges)
-      p <- spans.flatMap(s => predicates.between(s.low, s.high)).reduceOption(Or(_, _))
-    } yield "ranges" -> p
-    if (values.exists(_.isEmpty)) None else list.orElse(ranges).orElse(predicates.bounded(k))
   }
 }
 

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.reason.Reason
@@ -52,6 +52,7 @@ private[springbok] object ScanConnector {
   def of(scan: SparkPlan): ScanConnector = scan match {
     case s: FileSourceScanExec => new FileConnector(s)
     case b: BatchScanExec => BatchConnector(b)
+    case r: RowDataSourceScanExec => JdbcScan.of(r)
     case other => new RowsOnly(Reason.scanTakesNone(other.nodeName.trim))
   }
 }
