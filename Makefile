@@ -24,7 +24,7 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
 JAR := .venv/.jar
 
-.PHONY: audit test-matrix smoke fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-duckdb bench-page wheel jars clean
+.PHONY: audit test-matrix smoke fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
@@ -79,6 +79,9 @@ bench-planning bench-estimates: bench-%: $(BENCH) $(JAR)  ## planning time, and 
 
 bench-bloom:  ## the bloom filter against Spark's own, in generated code
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.keys.BloomBenchmark benchmarks/results/bloom.json"
+
+bench-far:  ## what statistics add to planning where storage is far away
+	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.stats.source.FarStorageBenchmark benchmarks/results/far-storage.json"
 
 bench-duckdb: $(BENCH)  ## DuckDB on the files of a suite that `make bench` has run
 	$(BENCHMARKS) duckdb $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --runs $(or $(RUNS),3)

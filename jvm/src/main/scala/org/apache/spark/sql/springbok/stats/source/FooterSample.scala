@@ -1,18 +1,12 @@
 package org.apache.spark.sql.springbok.stats.source
 
 import java.lang.ref.SoftReference
-import java.security.PrivilegedAction
-import java.util.concurrent.{Callable, ExecutionException}
-
-import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileIndex, HadoopFsRelation}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.StatsConf
-import org.apache.spark.util.ThreadUtils
 
 /**
  * What the footers of a table's files say, whatever their format.
@@ -21,9 +15,6 @@ import org.apache.spark.util.ThreadUtils
  * bytes. Footers are cached by path, length and modification time. A footer that cannot be read is left out, and counted.
  */
 private[springbok] object FooterSample {
-
-  /** Footers of a remote store that are read at the same time: each takes several round trips. */
-  private val threads = 16
 
   /** A file's length in bytes, and what its footer says. */
   final private case class Footer(bytes: Long, groups: Seq[RowGroup])
@@ -97,10 +88,7 @@ private[springbok] object FooterSample {
       val status = file.status(hadoop)
       Footer(status.getLen, read(status, hadoop).map(shared))
     }
-    val unread = chosen.filter(footers.recall(_).isEmpty)
-    val opened =
-      (if (unread.size > 1 && remote(unread.head)) inParallel(chosen, math.min(threads, unread.size))(open)
-       else chosen.map(open)).flatten
+    val opened = RemoteReads.of(chosen, footers.recall(_).isDefined)(open).flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
     val names = if (files.listed) FileColumnNames.same else FileColumnNames.of(relation.location)
@@ -109,22 +97,6 @@ private[springbok] object FooterSample {
     val rows = groups.map(_.rows).sum * scale
     TableFooters(rows, files.size, known.size, groups, opened.count(_.isEmpty), files.listed)
   }
-
-  /** In so many threads, as the caller's user. */
-  private def inParallel[A, B](all: Seq[A], threads: Int)(f: A => B): Seq[B] = {
-    val user = UserGroupInformation.getCurrentUser
-    val pool = ThreadUtils.newDaemonFixedThreadPool(threads, "springbok-footers")
-    try
-      pool
-        .invokeAll(all.map(a => (() => user.doAs((() => f(a)): PrivilegedAction[B])): Callable[B]).asJava)
-        .asScala
-        .map(_.get())
-        .toSeq
-    catch { case e: ExecutionException => throw e.getCause }
-    finally pool.shutdownNow(): Unit
-  }
-
-  private def remote(file: TableFile): Boolean = Option(file.path.toUri.getScheme).exists(_ != "file")
 
   /** All row groups of all files have the same columns, so their names are kept once. */
   private def shared(g: RowGroup): RowGroup = {

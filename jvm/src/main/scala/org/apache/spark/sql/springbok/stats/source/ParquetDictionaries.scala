@@ -47,7 +47,9 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     val end = start + leftNs.get()
     val chosen = Seq(0, files.size - 1).distinct.map(files(_))
     val stored = names.inFiles(column)
-    val found = chosen.map(f => cache((f, stored), end)(read(f, stored, hadoop)).flatten.flatten)
+    val found = RemoteReads.of(chosen, f => cache.recall((f, stored)).isDefined) { f =>
+      cache((f, stored), end)(read(f, stored, hadoop)).flatten.flatten
+    }
     leftNs.addAndGet(start - System.nanoTime()): Unit
     if (found.contains(None)) None else combined(found.flatten, files.size)
   }
