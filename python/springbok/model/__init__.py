@@ -12,6 +12,7 @@ from springbok.model.report import (
     Query,
     ReportData,
     Resources,
+    Saved,
 )
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Reason",
     "ReportData",
     "Resources",
+    "Saved",
     "Side",
     "Slot",
     "Table",

@@ -56,6 +56,20 @@ class Execution:
 
 
 @dataclass(frozen=True)
+class Saved:
+    """What the runtime filters of a finished query saved, by estimate.
+
+    Rows in row groups that scans skipped, rows that were tested and removed, bytes in memory that no shuffle had to
+    move, and ms of one core by the cost model.
+    """
+
+    rows_not_read: int
+    rows_removed: int
+    bytes_not_shuffled: int
+    core_ms: float
+
+
+@dataclass(frozen=True)
 class ReportData:
     """The strategy report of one query; `state` is planned or executed."""
 
@@ -77,6 +91,7 @@ class ReportData:
     _document: dict[str, Any] = field(repr=False, compare=False)
     note: str | None = None
     execution: Execution | None = None
+    saved: Saved | None = None
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:

@@ -7,7 +7,18 @@ from typing import TypeVar
 
 from springbok.model import Alternative, Filter, Join, Reason, ReportData
 from springbok.render.lines import WIDTH, section, shorten, table, wrap
-from springbok.render.words import amount, filter_name, keys, removed, spark_alone, state, statements, strategy, which
+from springbok.render.words import (
+    amount,
+    filter_name,
+    keys,
+    removed,
+    saved,
+    spark_alone,
+    state,
+    statements,
+    strategy,
+    which,
+)
 
 T = TypeVar("T")
 
@@ -35,6 +46,8 @@ def _lines(r: ReportData) -> Iterator[str]:
     )
     filters, more_filters = _first(sorted(r.filters, key=lambda f: _STATUS_ORDER.index(f.status)))
     yield from section("Runtime filters", (*table(_FILTER_HEAD, [_filter(f) for f in filters]), *more_filters))
+    if saved(r):
+        yield from wrap(f"Saved, by estimate: {saved(r)}.", 0)
     advice, more_advice = _first(list(_advice(r)))
     changes = [line for text in advice for line in wrap(text, 2)]
     yield from section("What to change", (*(changes or ["  Nothing stands out."]), *more_advice))

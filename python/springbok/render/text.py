@@ -20,6 +20,7 @@ from springbok.render.words import (
     missing,
     observed,
     read,
+    saved,
     size,
     state,
     statements,
@@ -62,6 +63,8 @@ def _lines(r: ReportData) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
     for text in filter(None, (r.note, *missing(r))):
         yield from wrap(text, 0)
+    if saved(r):
+        yield from wrap(f"Saved by runtime filters, by estimate: {saved(r)}.", 0)
     yield from section("Query", (line for t in identity(r) for line in wrap(t, 2)))
     yield from section("Statistics to collect", (line for t in statements(r) for line in wrap(t, 2)))
     yield from section("Tables", (line for t in r.tables for line in _table(t)))

@@ -142,6 +142,20 @@ def removed(f: Filter) -> str:
     return ", ".join(parts)
 
 
+def saved(r: ReportData) -> str:
+    """What the filters saved, in short; empty if that is nothing."""
+    s = r.saved
+    if s is None:
+        return ""
+    parts = [
+        f"{amount(s.rows_not_read)} rows not read" if s.rows_not_read else "",
+        f"{amount(s.rows_removed)} rows removed" if s.rows_removed else "",
+        f"{size(s.bytes_not_shuffled)} not shuffled" if s.bytes_not_shuffled else "",
+        f"{s.core_ms:,.0f} ms of one core" if s.core_ms >= 1 else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
 def filter_name(f: Filter) -> str:
     """`RF000[bloom] o_custkey <- c_custkey`."""
     kinds = f"[{', '.join(f.kinds)}]" if f.kinds else ""

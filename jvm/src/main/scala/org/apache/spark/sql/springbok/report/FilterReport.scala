@@ -1,12 +1,13 @@
 package org.apache.spark.sql.springbok.report
 
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState}
 import org.apache.spark.sql.springbok.report.model.{FilterEntry, ReasonEntry}
 
 /** The runtime filters of a query, made or not, with what they removed. */
 final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, numbers: PlanNumbers) {
+  import SavingsReport.rowsOf
   private val at: Map[FilterRecord, Seq[PlanNode]] =
     graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
 
@@ -75,12 +76,6 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
     )
   }
 
-  /** Rows that came out of an operator, or of the first one below it that counts them. */
-  private def rowsOf(p: SparkPlan): Long = p match {
-    case f: AppliedRuntimeFilterExec if f.predicate.isEmpty => rowsOf(f.child)
-    case _ =>
-      PlanNumbers.metric(p, "numOutputRows").orElse(p.children.headOption.map(rowsOf)).getOrElse(0L)
-  }
 }
 
 private[springbok] object FilterReport {

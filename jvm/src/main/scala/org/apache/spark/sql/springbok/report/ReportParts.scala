@@ -29,6 +29,7 @@ final private[springbok] class ReportParts(
   lazy val joins: Seq[JoinEntry] = joinReport.entries
   lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers).entries
   lazy val tables: Seq[TableEntry] = new TableReport(optimized, graph, numbers).entries
+  lazy val saved: Option[SavedEntry] = new SavingsReport(graph, numbers).entry
   lazy val fragments: Seq[FragmentEntry] = new FragmentReport(graph, numbers).entries
 
   lazy val resources: Resources = {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.report
 import scala.collection.immutable.ListMap
 
 import org.apache.spark.SPARK_VERSION
+import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
@@ -47,6 +48,7 @@ object SpringbokReport {
       failures = parts.failures,
       settings = settings(conf),
       strategies = parts.strategies,
+      saved = parts.saved,
       execution = if (parts.ran) execution else None
     )
     Redaction.of(qe.sparkSession)(report)
@@ -61,9 +63,27 @@ object SpringbokReport {
       Some(s"Few runtime filters: ${Reason.adaptiveOff.text}.")
     else None
 
+  /** The settings that decided and differ from their defaults, of Springbok and of Spark. */
   private def settings(conf: SQLConf): Map[String, String] = ListMap.from(
-    Settings.entries
+    (Settings.entries ++ sparks)
       .filter(e => conf.contains(e.key) && conf.getConfString(e.key) != e.defaultValueString)
       .map(e => e.key -> conf.getConfString(e.key))
+  )
+
+  /** Spark's settings that change how it plans joins, or which filters a scan takes. */
+  private val sparks: Seq[ConfigEntry[?]] = Seq(
+    SQLConf.AUTO_BROADCASTJOIN_THRESHOLD,
+    SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD,
+    SQLConf.ADAPTIVE_EXECUTION_ENABLED,
+    SQLConf.ADAPTIVE_MAX_SHUFFLE_HASH_JOIN_LOCAL_MAP_THRESHOLD,
+    SQLConf.PREFER_SORTMERGEJOIN,
+    SQLConf.SHUFFLE_PARTITIONS,
+    SQLConf.BUCKETING_ENABLED,
+    SQLConf.V2_BUCKETING_ENABLED,
+    SQLConf.CBO_ENABLED,
+    SQLConf.DYNAMIC_PARTITION_PRUNING_ENABLED,
+    SQLConf.RUNTIME_BLOOM_FILTER_ENABLED,
+    SQLConf.PARQUET_FILTER_PUSHDOWN_ENABLED,
+    SQLConf.ORC_FILTER_PUSHDOWN_ENABLED
   )
 }

@@ -67,6 +67,17 @@ private[springbok] object Words {
     (rows ++ groups ++ files).mkString(", ")
   }
 
+  /** What filters saved, in short; None if that is nothing. */
+  def saved(s: SavedEntry): Option[String] = {
+    val parts = Seq(
+      s.rowsNotRead -> s"${amount(s.rowsNotRead.toDouble)} rows not read",
+      s.rowsRemoved -> s"${amount(s.rowsRemoved.toDouble)} rows removed",
+      s.bytesNotShuffled -> s"${Reason.bytes(s.bytesNotShuffled.toDouble)} not shuffled",
+      s.coreMs.toLong -> printed("%,.0f ms of one core", s.coreMs)
+    )
+    Some(parts.collect { case (n, text) if n > 0 => text }).filter(_.nonEmpty).map(_.mkString(", "))
+  }
+
   /** What was read of a table; empty before the query ran. */
   def read(t: TableEntry): String = {
     val partitions = for (n <- t.partitionsRead; of <- t.partitions) yield s"$n of $of partitions"

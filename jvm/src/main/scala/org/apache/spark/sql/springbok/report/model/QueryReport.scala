@@ -22,6 +22,7 @@ final case class QueryReport(
     settings: Map[String, String],
     @keysOf("broadcast hash", "shuffled hash", "sort-merge", "broadcast nested loop", "cartesian")
     strategies: Map[String, Long],
+    saved: Option[SavedEntry],
     execution: Option[ExecutionEntry]
 )
 
@@ -61,6 +62,16 @@ final case class ExecutionEntry(
     callSite: Option[String],
     jobDescription: Option[String],
     jobGroup: Option[String]
+)
+
+@describe(
+  "What the runtime filters of a finished query saved, by estimate: rows in row groups that scans skipped, rows that were tested and removed, bytes in memory that no shuffle had to move, and ms of one core by the cost model."
+)
+final case class SavedEntry(
+    rowsNotRead: Long,
+    rowsRemoved: Long,
+    bytesNotShuffled: Long,
+    coreMs: Double
 )
 
 /** A rule that failed, by the class of its exception. */

@@ -37,8 +37,7 @@ private[springbok] object ReportSummary {
   /** In one sentence. */
   def of(r: QueryReport): String = {
     val s = apply(r)
-    val removed =
-      if (s.rowsRemoved > 0) s", which removed ${Words.amount(s.rowsRemoved.toDouble)} rows" else ""
-    s"${s.joinsChanged} of ${s.joins} joins are not as Spark would plan them. ${s.filtersUsed} of ${s.filters} runtime filters were used$removed."
+    val saved = r.saved.flatMap(Words.saved).fold("")(t => s" Saved, by estimate: $t.")
+    s"${s.joinsChanged} of ${s.joins} joins are not as Spark would plan them. ${s.filtersUsed} of ${s.filters} runtime filters were used.$saved"
   }
 }
