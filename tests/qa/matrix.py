@@ -107,7 +107,8 @@ def main() -> int:
         if total["failed"] or not total["passed"]:
             failed.append(line.label)
         if not args.smoke:
-            results[line.label] = {"spark": line.spark, "tests": {k: dict(v) for k, v in found.items()}}
+            tests = {"spark": line.spark, "tests": {k: dict(v) for k, v in found.items()}}
+            results[line.label] = results.get(line.label, {}) | tests
             matrix_page.write(results)
     print(f"Failed: {', '.join(failed)}." if failed else "All lines passed.")
     return 1 if failed else 0

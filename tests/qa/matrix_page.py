@@ -8,6 +8,7 @@ from typing import Any
 
 _DOCS = Path(__file__).resolve().parents[2] / "docs"
 RESULTS = _DOCS / "spark-lines.json"
+SUITES = _DOCS / "spark-suites.json"
 PAGE = _DOCS / "use" / "spark-versions.md"
 
 # What a user calls it, and the packages and groups of tests that show it.
@@ -25,6 +26,13 @@ CAPABILITIES = {
     "Python package": ("python",),
     "TPC-H, all queries, answers with and without": ("tpch",),
     "TPC-DS, all queries, answers with and without": ("tpcds",),
+}
+
+# What is run by hand on a line, and kept under `checks` in the results.
+CHECKS = {
+    "fuzz": "`python -m qa.fuzz`: runs of random queries, all equal",
+    "tpcds_sf1": "`python -m benchmarks run tpcds --scale 1`: queries with equal answers, of 103",
+    "tpcds_sf10": "TPC-DS at scale 10, 20 queries: times as fast as that Spark",
 }
 
 # Why tests are skipped on a line, and so what it lacks.
@@ -77,11 +85,42 @@ def page(results: dict[str, Any]) -> str:
                 "# Spark versions",
                 _INTRODUCTION,
                 "\n".join(table),
+                "## Checks by hand",
+                "\n".join(_checks(labels, names, results)),
                 *lacks,
             ]
         )
         + "\n"
     )
+
+
+def _checks(labels: list[str], names: list[str], results: dict[str, Any]) -> list[str]:
+    """The table of what is run by hand, with Spark's own suites."""
+    suites = json.loads(SUITES.read_text())
+    rows = {title: [results[x].get("checks", {}).get(key, "-") for x in labels] for key, title in CHECKS.items()}
+    rows["`make spark-suites`: tests of Spark's own suites"] = [_suites(suites.get(x)) for x in labels]
+    return [
+        "| check | " + " | ".join(names) + " |",
+        "| --- |" + " --- |" * len(labels),
+        *(f"| {title} | " + " | ".join(map(str, cells)) + " |" for title, cells in rows.items()),
+    ]
+
+
+def _suites(found: dict[str, dict[str, Any]] | None) -> str:
+    """How many tests of how many suites pass, and why the others fail."""
+    if not found:
+        return "-"
+    every = found.values()
+    text = f"{sum(s['passed_on'] for s in every):,} of {sum(s['tests'] for s in every):,} in {len(found)} suites"
+    for kind, title in (
+        ("assert_a_strategy", "assert Spark's strategy"),
+        ("explained", "explained"),
+        ("fail_without_too", "fail without Springbok too"),
+        ("unexplained", "UNEXPLAINED"),
+    ):
+        if number := sum(len(s[kind]) for s in every):
+            text += f", {number} {title}"
+    return text
 
 
 def _cell(tests: dict[str, dict[str, int]], groups: tuple[str, ...]) -> str:

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
+import java.util.Locale
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.RowDataSourceScanExec
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
@@ -56,7 +58,7 @@ final private[connectors] class JdbcScan(scan: RowDataSourceScanExec, table: JDB
     table.jdbcOptions.pushDownPredicate && table.jdbcOptions.customSchema.isEmpty
 
   private def compares(column: Attribute): Boolean =
-    typed.exists(table.jdbcOptions.url.toLowerCase.startsWith) && (column.dataType match {
+    typed.exists(table.jdbcOptions.url.toLowerCase(Locale.ROOT).startsWith) && (column.dataType match {
       case ByteType | ShortType | IntegerType | LongType => true
       case _ => false
     })
