@@ -18,7 +18,10 @@ CAPABILITIES = {
     "Conjunct order": ("rules.conjuncts",),
     "Hints of Springbok's": ("rules.hints",),
     "Runtime filters, their places": ("rules.runtimefilters.place", "rules.runtimefilters"),
-    "Runtime filters, what scans and connectors skip": ("rules.runtimefilters.resolve",),
+    "Runtime filters, what scans and connectors skip": (
+        "rules.runtimefilters.resolve",
+        "rules.runtimefilters.connectors",
+    ),
     "Operators of runtime filters": ("physical", "keys"),
     "Shuffle writers": ("rules.shuffles",),
     "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
@@ -51,6 +54,7 @@ LACKS = {
 
 _INTRODUCTION = (
     "`make test-matrix` writes this page: how many tests passed, were skipped or failed on each Spark line. "
+    "Where the numbers are small, the Scala tests are one of each rule and operator. "
     "The wheel holds a jar for each line, and `springbok.configure` takes the one for the Spark that runs."
 )
 
@@ -125,7 +129,7 @@ def _suites(found: dict[str, dict[str, Any]] | None) -> str:
 
 def _cell(tests: dict[str, dict[str, int]], groups: tuple[str, ...]) -> str:
     counts = [tests[g] for g in groups if g in tests]
-    if not counts:
+    if not any(counts):
         return "-"
     parts = [f"{sum(c.get('passed', 0) for c in counts)}"]
     for kind in ("skipped", "failed"):
