@@ -3,8 +3,10 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.report.model.SavedEntry
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
 
@@ -13,7 +15,7 @@ import org.apache.spark.sql.springbok.stats.estimate.Estimate
  *
  * Row groups that a scan skipped are taken to be of average size. The rows in them that the scan's own conditions retain are
  * those that were expected to come to the filters and did not come. Rows without a filter are taken to reach the next shuffle
- * as often as the rows that passed it. Times are those of the cost model that places filters.
+ * as often as the rows that passed it, unless their join stands before it. Times are those of the cost model that places filters.
  */
 final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumbers) {
   import SavingsReport._
@@ -44,7 +46,15 @@ final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumb
     val gone = came - passed + skipped
     val nsARow = filters.flatMap(f => Option(f.info)).map(_.saving.ns).maxOption.getOrElse(0.0)
     val ns = gone * nsARow + skipped * columns * FilterCost.decode
-    Saved(skipped, came - passed, gone * shuffledBytes(on.head, passed), ns / 1e6)
+    val moved = if (filters.exists(joinsBeyond(on.head, _))) gone * shuffledBytes(on.head, passed) else 0.0
+    Saved(skipped, came - passed, moved, ns / 1e6)
+  }
+
+  /** Whether the filter's join stands beyond the next exchange. One before it would have removed the rows as well. */
+  private def joinsBeyond(n: PlanNode, f: AppliedRuntimeFilterExec): Boolean = {
+    val here = graph.fragments(graph.home(n.id)).nodes.map(_.plan).collect { case j: BaseJoinExec => j }
+    val joins = here.flatMap(j => JoinState.of(j).map(_.id)).toSet
+    FragmentReport.filter(f).forall(r => !joins(r.join))
   }
 
   /**

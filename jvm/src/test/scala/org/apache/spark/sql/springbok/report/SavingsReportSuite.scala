@@ -58,6 +58,14 @@ class SavingsReportSuite extends SpringbokTest {
     }
   }
 
+  test("a join before the shuffle would have removed the rows as well") {
+    val query =
+      "SELECT /*+ BROADCAST(d), RUNTIME_FILTER(d) */ f.v, count(*) FROM fact f JOIN dim d ON f.k = d.k " +
+        "WHERE d.grp = 3 GROUP BY f.v"
+    val s = saved(same(query))
+    assert(s.rowsRemoved == 45000 && s.bytesNotShuffled == 0, s)
+  }
+
   test("nothing is said of a query that has not run, or has no filter") {
     conf(shuffled: _*) {
       assert(SpringbokReport.of(execution(spark.sql(sql("fact", "d.grp = 3")))).saved.isEmpty)
