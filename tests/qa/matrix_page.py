@@ -74,23 +74,16 @@ def page(results: dict[str, Any]) -> str:
     """The page's text."""
     labels = sorted(results)
     names = [label.replace("_", ", Scala ") for label in labels]
-    table = [
-        "| tests | " + " | ".join(names) + " |",
-        "| --- |" + " --- |" * len(labels),
-        *(
-            f"| {title} | " + " | ".join(_cell(results[label]["tests"], groups) for label in labels) + " |"
-            for title, groups in CAPABILITIES.items()
-        ),
-    ]
+    tests = {t: [_cell(results[label]["tests"], groups) for label in labels] for t, groups in CAPABILITIES.items()}
     lacks = [f"## Missing on Spark {line}\n\n" + "\n".join(f"- {r}" for r in why) for line, why in LACKS.items()]
     return (
         "\n\n".join(
             [
                 "# Spark versions",
                 _INTRODUCTION,
-                "\n".join(table),
+                _table(["tests", *names], tests),
                 "## Checks by hand",
-                "\n".join(_checks(labels, names, results)),
+                _table(["check", *names], _checks(labels, results)),
                 *lacks,
             ]
         )
@@ -98,16 +91,18 @@ def page(results: dict[str, Any]) -> str:
     )
 
 
-def _checks(labels: list[str], names: list[str], results: dict[str, Any]) -> list[str]:
-    """The table of what is run by hand, with Spark's own suites."""
+def _table(head: list[str], rows: dict[str, list[Any]]) -> str:
+    """A table; each row begins with its title."""
+    lines = [head, ["---"] * len(head), *([title, *map(str, cells)] for title, cells in rows.items())]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _checks(labels: list[str], results: dict[str, Any]) -> dict[str, list[Any]]:
+    """What is run by hand, with Spark's own suites."""
     suites = json.loads(SUITES.read_text())
     rows = {title: [results[x].get("checks", {}).get(key, "-") for x in labels] for key, title in CHECKS.items()}
     rows["`make spark-suites`: tests of Spark's own suites"] = [_suites(suites.get(x)) for x in labels]
-    return [
-        "| check | " + " | ".join(names) + " |",
-        "| --- |" + " --- |" * len(labels),
-        *(f"| {title} | " + " | ".join(map(str, cells)) + " |" for title, cells in rows.items()),
-    ]
+    return rows
 
 
 def _suites(found: dict[str, dict[str, Any]] | None) -> str:

@@ -79,12 +79,10 @@ def create(spark: SparkSession, form: str, table: Table, raw: DataFrame, databas
         )
         part.toDF(*first).writeTo(name).append()
     if renamed:
-        spark.sql(f"ALTER TABLE {name} RENAME COLUMN {first[-1]} TO spare")
-        for old, new in reversed(list(zip(first[:-1], columns[:-1], strict=True))):
-            spark.sql(f"ALTER TABLE {name} RENAME COLUMN {old} TO old_{new}")
-        for new in columns[:-1]:
-            spark.sql(f"ALTER TABLE {name} RENAME COLUMN old_{new} TO {new}")
-        spark.sql(f"ALTER TABLE {name} RENAME COLUMN spare TO {columns[-1]}")
+        # By way of names that no column has.
+        steps = [(old, f"new_{new}") for old, new in zip(first, columns, strict=True)]
+        for old, new in steps + [(f"new_{c}", c) for c in columns]:
+            spark.sql(f"ALTER TABLE {name} RENAME COLUMN {old} TO {new}")
     if r.random() < 0.5:
         spark.sql(f"DELETE FROM {name} WHERE pmod(c0, 5) = 3 OR c1 = 7")
         table.arrow = None

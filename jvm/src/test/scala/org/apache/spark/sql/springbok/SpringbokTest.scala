@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, SpringbokConf}
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState, PlanningState}
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 import org.scalatest.funsuite.AnyFunSuite
@@ -123,6 +124,9 @@ abstract class SpringbokTest
   /** Reasons of the filters that were declined. */
   protected def declined(df: DataFrame): Seq[String] =
     record(df).filters.collect { case f if f.state.isInstanceOf[FilterState.Declined] => f.reason.code }
+
+  /** How the scan was told of each filter that was used, or why it was not. */
+  protected def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
 
   protected def used(df: DataFrame): Seq[FilterRecord] =
     record(df).filters.filter(_.state.isInstanceOf[FilterState.Used])

@@ -7,7 +7,7 @@ import org.apache.spark.sql.springbok.report.model.{FilterEntry, ReasonEntry}
 
 /** The runtime filters of a query, made or not, with what they removed. */
 final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, numbers: PlanNumbers) {
-  import SavingsReport.rowsOf
+  import PlanNumbers.rowsOf
   private val at: Map[FilterRecord, Seq[PlanNode]] =
     graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
 

@@ -120,6 +120,13 @@ private[springbok] object PlanNumbers {
 
   def metric(p: SparkPlan, name: String): Option[Long] = p.metrics.get(name).map(_.value)
 
+  /** Rows that came out of an operator, or of the first one below it that counts them. */
+  def rowsOf(p: SparkPlan): Long = p match {
+    case f: AppliedRuntimeFilterExec if f.predicate.isEmpty => rowsOf(f.child)
+    case _ =>
+      metric(p, "numOutputRows").orElse(p.children.headOption.map(rowsOf)).getOrElse(0L)
+  }
+
   /** The logical operator of a physical one. An operator that planning has inserted has that of its child. */
   def link(p: SparkPlan): Option[LogicalPlan] =
     p.logicalLink.orElse(if (p.children.size == 1) link(p.children.head) else None)

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
@@ -18,6 +18,7 @@ import org.apache.spark.sql.springbok.stats.estimate.Estimate
  * as often as the rows that passed it, unless their join stands before it. Times are those of the cost model that places filters.
  */
 final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumbers) {
+  import PlanNumbers.rowsOf
   import SavingsReport._
 
   /** None before the query has run, and if no filter was applied. */
@@ -87,12 +88,5 @@ private[springbok] object SavingsReport {
   final private case class Saved(notRead: Double, removed: Long, bytes: Double, ms: Double) {
     def +(o: Saved): Saved = Saved(notRead + o.notRead, removed + o.removed, bytes + o.bytes, ms + o.ms)
     def entry: SavedEntry = SavedEntry(notRead.round, removed, bytes.round, ms)
-  }
-
-  /** Rows that came out of an operator, or of the first one below it that counts them. */
-  def rowsOf(p: SparkPlan): Long = p match {
-    case f: AppliedRuntimeFilterExec if f.predicate.isEmpty => rowsOf(f.child)
-    case _ =>
-      PlanNumbers.metric(p, "numOutputRows").orElse(p.children.headOption.map(rowsOf)).getOrElse(0L)
   }
 }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.stats.source
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.execution.datasources.FileIndex
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileIndex, PartitioningAwareFileIndex}
 import org.apache.spark.sql.springbok.catalyst.Interrupted
 import org.apache.spark.sql.types.{StructField, StructType}
 
@@ -21,18 +21,7 @@ final private[springbok] case class FileColumnNames(physical: Map[String, String
   def inFiles(column: String): String = physical.getOrElse(column, column)
 
   /** The row group with the table's names. It loses the columns that the table has dropped. */
-  def ofTable(g: RowGroup): RowGroup = {
-    def named[V](of: Map[String, V]): Map[String, V] =
-      of.flatMap { case (name, value) => logical.get(name).map(_ -> value) }
-    if (physical.isEmpty) g
-    else
-      g.copy(
-        ranges = named(g.ranges),
-        sizes = named(g.sizes),
-        nulls = named(g.nulls),
-        precisions = named(g.precisions)
-      )
-  }
+  def ofTable(g: RowGroup): RowGroup = if (physical.isEmpty) g else g.named(logical.get)
 }
 
 private[springbok] object FileColumnNames extends Logging {
@@ -42,7 +31,12 @@ private[springbok] object FileColumnNames extends Logging {
   private val key = "delta.columnMapping.physicalName"
 
   /** The names of a table that its format's index describes. Delta is no dependency, so its schema is asked for by name. */
-  def of(index: FileIndex): FileColumnNames =
+  def of(index: FileIndex): FileColumnNames = index match {
+    case _: CatalogFileIndex | _: PartitioningAwareFileIndex => same
+    case _ => described(index)
+  }
+
+  private def described(index: FileIndex): FileColumnNames =
     try
       index.getClass.getMethod("schema").invoke(index) match {
         case schema: StructType if schema.exists(mapped) =>

@@ -91,7 +91,7 @@ private[springbok] object FooterSample {
     val opened = RemoteReads.of(chosen, footers.recall(_).isDefined)(open).flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
-    val names = if (files.listed) FileColumnNames.same else FileColumnNames.of(relation.location)
+    val names = FileColumnNames.of(relation.location)
     val groups = known.flatMap(_.groups).map(names.ofTable)
     val scale = if (known.size == files.size || bytes == 0) 1.0 else files.bytes / bytes
     val rows = groups.map(_.rows).sum * scale
@@ -99,15 +99,7 @@ private[springbok] object FooterSample {
   }
 
   /** All row groups of all files have the same columns, so their names are kept once. */
-  private def shared(g: RowGroup): RowGroup = {
-    def names[V](of: Map[String, V]) = of.map { case (name, value) => name.intern() -> value }
-    g.copy(
-      ranges = names(g.ranges),
-      sizes = names(g.sizes),
-      nulls = names(g.nulls),
-      precisions = names(g.precisions)
-    )
-  }
+  private def shared(g: RowGroup): RowGroup = g.named(n => Some(n.intern()))
 
   /** Roughly the bytes of the heap. */
   private def heap(g: RowGroup): Long =

@@ -20,6 +20,13 @@ final case class RowGroup(
     precisions: Map[String, Int] = Map.empty
 ) {
 
+  /** The same with other names of columns; those that get none are left out. */
+  def named(name: String => Option[String]): RowGroup = {
+    def each[V](of: Map[String, V]): Map[String, V] =
+      of.flatMap { case (column, value) => name(column).map(_ -> value) }
+    copy(ranges = each(ranges), sizes = each(sizes), nulls = each(nulls), precisions = each(precisions))
+  }
+
   /** Whether the column has no value at all here, and so no range. */
   def allNull(column: String): Boolean = nulls.get(column).contains(rows)
 }

@@ -28,7 +28,7 @@ object FarStorageBenchmark {
     val folder = Files.createTempDirectory("far")
     spark.sql("SELECT id AS k, id % 5 AS grp FROM range(50)").write.parquet(folder.resolve("dim").toString)
     spark.read.parquet(folder.resolve("dim").toString).createOrReplaceTempView("dim")
-    val part = onePart(spark, folder)
+    val part = FarTable.part(spark, folder.resolve("one"), rows)
     // The first plannings of a session load classes.
     (0 until 20).foreach(i => planned(spark, table(spark, folder, part, s"warm$i", 2)))
     val head = Seq(
@@ -41,8 +41,8 @@ object FarStorageBenchmark {
       "opened first",
       "opened later"
     )
-    val rows = Seq(1, 100, 10000).map(cells(spark, folder, part, _))
-    (head +: rows).foreach(r => println(r.mkString(" | ")))
+    val cellsOf = Seq(1, 100, 10000).map(cells(spark, folder, part, _))
+    (head +: cellsOf).foreach(r => println(r.mkString(" | ")))
     val results = ("title" -> "Planning a join of a table in a far store") ~
       ("command" -> "make bench-far") ~
       ("machine" -> ("cores" -> Runtime.getRuntime.availableProcessors) ~ ("architecture" -> sys.props(
@@ -50,27 +50,17 @@ object FarStorageBenchmark {
       )) ~
         ("master" -> "local[2]")) ~
       ("versions" -> ("spark" -> spark.version) ~ ("java" -> sys.props("java.version"))) ~
-      ("table" -> (head +: rows))
+      ("table" -> (head +: cellsOf))
     Files.writeString(Paths.get(args(0)), pretty(render(results)) + "\n"): Unit
     spark.stop()
   }
 
-  private def onePart(spark: SparkSession, folder: Path): Path = {
-    val one = folder.resolve("one")
-    spark
-      .sql("SELECT id, id % 50 AS k, concat('n', id % 7) AS n, concat('m', id % 9) AS m FROM range(20000)")
-      .coalesce(1)
-      .write
-      .parquet(one.toString)
-    Files.list(one).filter(_.toString.endsWith(".parquet")).findFirst.get
-  }
+  private val rows =
+    "SELECT id, id % 50 AS k, concat('n', id % 7) AS n, concat('m', id % 9) AS m FROM range(20000)"
 
-  /** A view on so many copies of a file. */
+  /** The name of a view on so many copies of a file. */
   private def table(spark: SparkSession, folder: Path, part: Path, name: String, files: Int): String = {
-    val path = Files.createDirectory(folder.resolve(name))
-    (0 until files).foreach(i => Files.createLink(path.resolve(f"$name-$i%05d.parquet"), part))
-    val schema = spark.read.parquet(part.toString).schema
-    spark.read.schema(schema).parquet(s"far:$path").createOrReplaceTempView(name)
+    FarTable.view(spark, folder, part, name, files)
     name
   }
 

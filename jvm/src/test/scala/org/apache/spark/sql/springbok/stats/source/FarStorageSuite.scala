@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.stats.source
 
-import java.nio.file.Files
-
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.StatsConf
 
@@ -12,22 +10,6 @@ class FarStorageSuite extends SpringbokTest {
     "spark.hadoop.fs.far.openMs" -> "0",
     "spark.hadoop.fs.far.listMs" -> "0"
   )
-
-  /** A view on as many files. */
-  private def far(name: String, files: Int): Unit = {
-    val path = folder.resolve(name)
-    val one = folder.resolve(s"$name-one")
-    spark
-      .sql("SELECT id, id % 50 AS k, concat('n', id % 7) AS n FROM range(2000)")
-      .coalesce(1)
-      .write
-      .parquet(one.toString)
-    val part = Files.list(one).filter(_.toString.endsWith(".parquet")).findFirst.get
-    Files.createDirectory(path)
-    (0 until files).foreach(i => Files.createLink(path.resolve(f"$name-$i%05d.parquet"), part))
-    val schema = spark.read.parquet(one.toString).schema
-    spark.read.schema(schema).parquet(s"far:$path").createOrReplaceTempView(name)
-  }
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -42,7 +24,8 @@ class FarStorageSuite extends SpringbokTest {
   for (files <- Seq(1, 100, 2000))
     test(s"planning opens a bounded number of $files files, once") {
       val name = s"fact$files"
-      far(name, files)
+      val sql = "SELECT id, id % 50 AS k, concat('n', id % 7) AS n FROM range(2000)"
+      FarTable.view(spark, folder, FarTable.part(spark, folder.resolve(s"$name-one"), sql), name, files)
       FarFileSystem.reset()
       planned(name)
       // The dictionaries of the first and the last file are read after the footers.

@@ -4,7 +4,6 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.reason.Reason
 
 /** Tables of Delta's catalog: which files are read, and that the rows are the same. */
 class DeltaSuite extends SpringbokTest {
@@ -47,8 +46,6 @@ class DeltaSuite extends SpringbokTest {
   private def files(df: DataFrame): Long = collectWithSubqueries(executed(df)) {
     case s: FileSourceScanExec if !s.output.exists(_.name == "grp") => s.metrics("numFiles").value
   }.sum
-
-  private def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
 
   private def why(df: DataFrame) = (told(df), record(df).filters.map(f => (f.state, f.reason.text)))
 

@@ -5,7 +5,6 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.springbok.{Smoke, SpringbokExtensions, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.{SparkTypes, TableVersions}
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -52,8 +51,6 @@ class IcebergSuite extends SpringbokTest {
   private def files(df: DataFrame): Long = scans(df).flatMap(_.metrics.get("resultDataFiles")).map(_.value).sum
 
   private def rowsRead(df: DataFrame): Long = scans(df).map(_.metrics("numOutputRows").value).sum
-
-  private def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
 
   private def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
 

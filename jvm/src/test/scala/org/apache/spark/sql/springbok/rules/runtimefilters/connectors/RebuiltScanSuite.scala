@@ -4,7 +4,6 @@ import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -27,8 +26,6 @@ class RebuiltScanSuite extends SpringbokTest {
     collectWithSubqueries(executed(df)) { case b: BatchScanExec => b }.head
 
   private def partitions(df: DataFrame): Int = scan(df).inputPartitions.size
-
-  private def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
 
   private def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
 
