@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.sources.{Filter, PrunedFilteredScan}
+import org.apache.spark.sql.sources.Filter
 import org.apache.spark.util.collection.BitSet
 
 /** Copies of scans: each line compiles its own, because the parameters of `copy` differ. */
@@ -31,16 +31,12 @@ object ScanCopies {
   /** The same of another scan that the connector has built. */
   def withScan(scan: BatchScanExec, built: Scan): BatchScanExec = tagged(scan, scan.copy(scan = built))
 
-  /** The scan of a table that gives its rows as Catalyst's, as those of JDBC do, with one more condition. */
-  def withCondition(
+  /** The scan with other conditions, and the rows that it has under them. */
+  def withConditions(
       scan: RowDataSourceScanExec,
-      table: PrunedFilteredScan,
-      condition: Filter
-  ): RowDataSourceScanExec = {
-    val all = scan.filters + condition
-    val rows = table.buildScan(scan.requiredSchema.fieldNames, all.toArray).asInstanceOf[RDD[InternalRow]]
-    tagged(scan, scan.copy(filters = all, rdd = rows))
-  }
+      conditions: Set[Filter],
+      rows: RDD[InternalRow]
+  ): RowDataSourceScanExec = tagged(scan, scan.copy(filters = conditions, rdd = rows))
 
   private def tagged[T <: SparkPlan](scan: T, copy: T): T = {
     copy.copyTagsFrom(scan)

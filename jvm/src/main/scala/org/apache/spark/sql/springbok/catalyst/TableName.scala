@@ -5,12 +5,20 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec
 import org.apache.spark.sql.execution.adaptive.TableCacheQueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.sources.BaseRelation
 
 /** The name of a table in the catalog, or the last part of its path. */
 private[springbok] object TableName {
   def apply(id: Option[TableIdentifier], fs: HadoopFsRelation): Option[String] =
     id.map(_.table).orElse(fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
+
+  /** The name of a table that Spark reads through JDBC. A query in its place may hold values. */
+  def ofDatabase(relation: BaseRelation): Option[String] = relation match {
+    case j: JDBCRelation => Some(j.jdbcOptions.tableOrQuery).filterNot(_.trim.startsWith("("))
+    case _ => None
+  }
 
   /** The name of the table that an operator scans, or a word for its input. */
   def of(scan: SparkPlan): String = scan match {
@@ -18,7 +26,8 @@ private[springbok] object TableName {
     case b: BatchScanExec => b.table.name
     case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
     case t: TableCacheQueryStageExec => of(t.inMemoryTableScan)
-    case r: RowDataSourceScanExec => r.tableIdentifier.fold("external table")(_.table)
+    case r: RowDataSourceScanExec =>
+      r.tableIdentifier.map(_.table).orElse(ofDatabase(r.relation)).getOrElse("external table")
     case _ => "rows"
   }
 }

@@ -40,7 +40,8 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
   def entries: Seq[TableEntry] = optimized.collectWithSubqueries {
     case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
-      other(r, r.catalogTable.map(_.identifier.table), r.relation.getClass.getSimpleName)
+      val name = r.catalogTable.map(_.identifier.table).orElse(TableName.ofDatabase(r.relation))
+      other(r, name, r.relation.getClass.getSimpleName)
     case r: DataSourceV2ScanRelation => other(r, Some(r.relation.table.name), r.scan.getClass.getSimpleName)
     case r: HiveTableRelation => other(r, Some(r.tableMeta.identifier.table), "hive")
     case r: InMemoryRelation => other(r, r.cacheBuilder.tableName, "cached")

@@ -5,8 +5,9 @@ import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.sources.{Filter, PrunedFilteredScan}
+import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.springbok.catalyst.ScanCopies
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.RemoteTable
 import org.apache.spark.util.collection.BitSet
 
 /** How a scan is told of a filter. */
@@ -81,10 +82,12 @@ private[springbok] object PushWay {
   }
 
   /** The query that a database gets has one more condition. */
-  final case class RemoteQuery(table: PrunedFilteredScan, condition: Filter) extends PushWay {
+  final case class RemoteQuery(table: RemoteTable, condition: Filter) extends PushWay {
     override def name: String = "query"
     override def into(predicate: Expression): PartialFunction[SparkPlan, SparkPlan] = {
-      case s: RowDataSourceScanExec => ScanCopies.withCondition(s, table, condition)
+      case s: RowDataSourceScanExec =>
+        val all = s.filters + condition
+        ScanCopies.withConditions(s, all, table.rows(s, all))
     }
   }
 }

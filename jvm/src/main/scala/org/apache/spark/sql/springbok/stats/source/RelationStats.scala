@@ -79,12 +79,10 @@ final private[springbok] class RelationStats {
   def relation(r: LogicalRelation, fs: HadoopFsRelation): Estimate = {
     val catalog = r.catalogTable.flatMap(_.stats).filter(contradiction(fs, _).isEmpty)
     val footer = footers(fs)
-    val rows = catalog
-      .flatMap(_.rowCount)
-      .map(_.toDouble)
-      .map(n =>
-        Rows(n, n, Source.Analyzed, most = if (currentFiles(fs).isDefined) n else Long.MaxValue.toDouble)
-      )
+    val rows = LogRows
+      .of(fs.location)
+      .map(n => Rows(n, n, Source.Log))
+      .orElse(catalog.flatMap(_.rowCount).map(n => analyzed(fs, n.toDouble)))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val partitions = PartitionColumns.of(fs)
@@ -100,6 +98,9 @@ final private[springbok] class RelationStats {
     }
     estimate(r.output, rows, columns)
   }
+
+  private def analyzed(fs: HadoopFsRelation, n: Double): Rows =
+    Rows(n, n, Source.Analyzed, most = if (currentFiles(fs).isDefined) n else Long.MaxValue.toDouble)
 
   private def columnFacts(
       a: Attribute,

@@ -5,7 +5,6 @@ import java.util.Locale
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.RowDataSourceScanExec
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
-import org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -31,7 +30,7 @@ import org.apache.spark.sql.types._
  *
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */
-final private[connectors] class JdbcScan(scan: RowDataSourceScanExec, table: JDBCRelation)
+final private[connectors] class JdbcScan(scan: RowDataSourceScanExec, table: RemoteTable)
     extends ScanConnector {
   import JdbcScan._
 
@@ -55,10 +54,10 @@ final private[connectors] class JdbcScan(scan: RowDataSourceScanExec, table: JDB
     } yield PushedFilter(asked._1, asked._2, PushWay.RemoteQuery(table, condition))
 
   private def takesConditions: Boolean =
-    table.jdbcOptions.pushDownPredicate && table.jdbcOptions.customSchema.isEmpty
+    table.options.pushDownPredicate && table.options.customSchema.isEmpty
 
   private def compares(column: Attribute): Boolean =
-    typed.exists(table.jdbcOptions.url.toLowerCase(Locale.ROOT).startsWith) && (column.dataType match {
+    typed.exists(table.options.url.toLowerCase(Locale.ROOT).startsWith) && (column.dataType match {
       case ByteType | ShortType | IntegerType | LongType => true
       case _ => false
     })
@@ -73,8 +72,8 @@ private[connectors] object JdbcScan {
   /** Values of a list in a query: no database refuses as many. */
   private val longestList = 1000
 
-  def of(scan: RowDataSourceScanExec): ScanConnector = scan.relation match {
-    case table: JDBCRelation => new JdbcScan(scan, table)
-    case _ => new RowsOnly(Reason.scanTakesNone(scan.nodeName.trim))
-  }
+  def of(scan: RowDataSourceScanExec): ScanConnector =
+    RemoteTable
+      .of(scan)
+      .fold[ScanConnector](new RowsOnly(Reason.scanTakesNone(scan.nodeName.trim)))(new JdbcScan(scan, _))
 }

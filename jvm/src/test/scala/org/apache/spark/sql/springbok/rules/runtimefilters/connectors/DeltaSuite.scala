@@ -4,6 +4,8 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.stats.estimate.Source
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Tables of Delta's catalog: which files are read, and that the rows are the same. */
 class DeltaSuite extends SpringbokTest {
@@ -162,6 +164,19 @@ class DeltaSuite extends SpringbokTest {
       same("SELECT f.id, d.grp FROM deleted f JOIN dim d ON f.code = d.tens WHERE d.k BETWEEN 2000 AND 2063")
     }
   }
+
+  test("rows are counted by the log, less the deleted ones") {
+    delta("counted", properties = "'delta.enableDeletionVectors' = 'true'")
+    spark.sql("DELETE FROM counted WHERE id % 5 = 0")
+    def rows(where: String) =
+      new PlanStats()(leaf(s"SELECT * FROM counted $where")).rows.map(r => (r.value, r.source))
+    assert(rows("WHERE id IS NOT NULL").contains((8000.0, Source.Log)))
+    assert(rows("WHERE id >= 5000").contains((4000.0, Source.Log)))
+    // Without a condition, Delta counts nothing.
+    assert(rows("").contains((10000.0, Source.Footer)))
+  }
+
+  private def leaf(sql: String) = execution(spark.sql(sql)).optimizedPlan.collectLeaves().head
 
   test("an older version, and the changes between versions") {
     delta("travelled", properties = "'delta.enableChangeDataFeed' = 'true'")

@@ -4,12 +4,20 @@ import java.sql.{Connection, DriverManager}
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.RowDataSourceScanExec
+import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.report.SpringbokReport
 
 /** Tables of a database: which rows it sends, and that the answers are the same. */
 class JdbcSuite extends SpringbokTest {
   private val url = "jdbc:h2:mem:springbok"
+
+  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
+    "spark.sql.catalog.h2" -> classOf[JDBCTableCatalog].getName,
+    "spark.sql.catalog.h2.url" -> url,
+    "spark.sql.catalog.h2.driver" -> "org.h2.Driver"
+  )
 
   /** Keeps the database alive. */
   private var connection: Connection = _
@@ -119,6 +127,37 @@ class JdbcSuite extends SpringbokTest {
       val df = joined(fact, "id")
       assert(told(df).map(_.left.map(_.code)) == Seq(Left("SCAN_TAKES_NONE")) && sent(df) == 10000, why(df))
     }
+  }
+
+  test("a table of a catalog", Smoke) {
+    val df = joined("h2.PUBLIC.FACT", "id")
+    assert(told(df) == Seq(Right("query")) && sent(df) == 64, (sent(df), why(df)))
+    assert(used(df).head.targetTable.contains("h2.PUBLIC.FACT"))
+    // With conditions of its own, and a second filter.
+    conf(shuffled: _*) {
+      val both = same(
+        """SELECT f.id FROM h2.PUBLIC.FACT f JOIN dim d ON f.id = d.id JOIN dim e ON f.s = e.s
+          |WHERE f.tens > 10 AND d.k BETWEEN 0 AND 2063 AND e.k BETWEEN 7 AND 9""".stripMargin
+      )
+      assert(told(both) == Seq(Right("query"), Right("query")) && sent(both) < 100, (sent(both), why(both)))
+    }
+  }
+
+  test("what a database computes beyond rows is left alone") {
+    conf(shuffled :+ ("spark.sql.catalog.h2.pushDownAggregate" -> "true"): _*) {
+      for (
+        fact <- Seq(
+          "SELECT id, tens, count(*) FROM h2.PUBLIC.FACT GROUP BY id, tens",
+          "SELECT * FROM h2.PUBLIC.FACT ORDER BY id LIMIT 100",
+          "SELECT * FROM h2.PUBLIC.FACT LIMIT 100000"
+        )
+      ) same(s"SELECT f.id, f.tens, d.grp FROM ($fact) f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 20 AND 63")
+    }
+  }
+
+  test("a table of a database has its name in the report") {
+    val report = SpringbokReport.of(execution(joined("orders", "id")))
+    assert(report.tables.exists(_.name.contains("fact")) && used(joined("orders", "id")).forall(_.targetTable.contains("fact")))
   }
 
   test("scans with different filters are not taken for the same one") {
