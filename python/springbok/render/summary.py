@@ -90,8 +90,11 @@ def _advice(r: ReportData) -> Iterator[str]:
     """What would make the plan better, most important first."""
     for failure in r.failures:
         yield f"Report a bug: the rule {failure['rule']} failed with {failure['error']}. The plan went on without it."
-    for name in sorted({t.name or "?" for t in r.tables if t.rows is None and not t.analyze}):
+    uncounted = [t for t in r.tables if t.rows is None and not t.analyze]
+    for name in sorted({t.name or "?" for t in uncounted if not t.format.startswith("JDBC")}):
         yield f"Store {name} as Parquet or ORC, or as a table that can be analyzed: its rows are unknown."
+    for name in sorted({t.name or "?" for t in uncounted if t.format.startswith("JDBC")}):
+        yield f"Cache {name}, or hint at its joins: Spark learns no row counts from a database."
     for statement in statements(r):
         yield f"Collect statistics: {statement}"
     for j in r.joins:

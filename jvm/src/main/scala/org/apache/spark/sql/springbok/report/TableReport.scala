@@ -4,10 +4,11 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, V1ScanWrapper}
 import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
 import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
@@ -42,9 +43,14 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     case r: LogicalRelation =>
       val name = r.catalogTable.map(_.identifier.table).orElse(TableName.ofDatabase(r.relation))
       other(r, name, r.relation.getClass.getSimpleName)
-    case r: DataSourceV2ScanRelation => other(r, Some(r.relation.table.name), r.scan.getClass.getSimpleName)
+    case r: DataSourceV2ScanRelation => other(r, Some(r.relation.table.name), formatOf(r.scan))
     case r: HiveTableRelation => other(r, Some(r.tableMeta.identifier.table), "hive")
     case r: InMemoryRelation => other(r, r.cacheBuilder.tableName, "cached")
+  }
+
+  private def formatOf(scan: Scan): String = scan match {
+    case V1ScanWrapper(s, _, _) => s.getClass.getSimpleName
+    case s => s.getClass.getSimpleName
   }
 
   private def files(r: LogicalRelation, fs: HadoopFsRelation): TableEntry = {

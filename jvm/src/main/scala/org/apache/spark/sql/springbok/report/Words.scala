@@ -67,6 +67,12 @@ private[springbok] object Words {
     (rows ++ groups ++ files).mkString(", ")
   }
 
+  /** How a scan was told of a filter, where it matters, or why it was not. */
+  def told(f: FilterEntry): Option[String] =
+    f.pushed
+      .collect { case "rebuilt" => "scan built again with it"; case "query" => "in the database's query" }
+      .orElse(f.notPushed.map(r => s"not told to the scan: ${r.text}"))
+
   /** What filters saved, in short; None if that is nothing. */
   def saved(s: SavedEntry): Option[String] = {
     val parts = Seq(

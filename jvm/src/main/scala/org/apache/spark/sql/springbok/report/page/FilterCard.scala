@@ -33,6 +33,7 @@ private[page] object FilterCard {
     val facts = f.buildKeys.map(n => s"built from ${Words.amount(n.toDouble)} keys").toSeq ++
       f.bytes.filter(_ > 0).map(b => Reason.bytes(b.toDouble)) ++
       f.falsePositiveRate.filter(_ > 0).map(p => s"${Words.percent(p)} false positives") ++
+      Words.told(f) ++
       f.waitedMs.map(ms => s"waited $ms ms") ++
       f.scanRows.map(n => s"the scan read ${Words.amount(n.toDouble)} rows") ++
       f.pauses.filter(_ > 0).map(n => s"switched off $n times for a while") ++

@@ -54,12 +54,18 @@ object Selectivity extends PredicateHelper {
     }
     // All conjuncts about one column's values are evaluated together, with what they say of nulls.
     val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
-    val tried = texts.groupBy(textOf(_).get.exprId).values.toSeq.flatMap { cs =>
-      val numbers = cs.map(byNumbers(_, columns))
-      if (!numbers.contains(None)) numbers
-      else byValues(cs.reduce(And), columns).fold(cs.map(single(_, columns)))(v => Seq(Some(v)))
+    val (counted, unknown) = texts
+      .groupBy(textOf(_).get.exprId)
+      .values
+      .toSeq
+      .map(cs => cs -> cs.map(byNumbers(_, columns)))
+      .partition { case (_, numbers) => !numbers.contains(None) }
+    val asked = unknown.map { case (cs, _) => columns(textOf(cs.head).get).stored }
+    asked.headOption.foreach(_.readWith(asked.tail))
+    val tried = unknown.flatMap { case (cs, _) =>
+      byValues(cs.reduce(And), columns).fold(cs.map(single(_, columns)))(v => Seq(Some(v)))
     }
-    compared ++ tried ++ others.map(single(_, columns))
+    compared ++ counted.flatMap(_._2) ++ tried ++ others.map(single(_, columns))
   }
 
   /** The only column of a predicate, if it is a string. */

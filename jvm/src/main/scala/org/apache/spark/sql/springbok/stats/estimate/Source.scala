@@ -6,6 +6,7 @@ sealed abstract class Source(val name: String)
 object Source {
   case object Runtime extends Source("runtime")
   case object Analyzed extends Source("analyzed")
+
   /** What a table format's log counts in the files that the query reads. */
   case object Log extends Source("log")
   case object Footer extends Source("footer")

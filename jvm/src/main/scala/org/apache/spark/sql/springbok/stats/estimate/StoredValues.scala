@@ -6,6 +6,9 @@ trait StoredValues {
   /** The distinct values themselves, or that there are many. */
   def distinctValues: Option[ColumnValues]
 
+  /** Reads the distinct values of this and other columns, all at the same time if each read takes long. */
+  def readWith(others: Seq[StoredValues]): Unit = ()
+
   /** Fraction of the table's rows that may have a value from `low` to `high`, however the values are spread. */
   def fractionWithin(low: Double, high: Double): Double
 }

@@ -88,7 +88,9 @@ private[springbok] object FooterSample {
       val status = file.status(hadoop)
       Footer(status.getLen, read(status, hadoop).map(shared))
     }
-    val opened = RemoteReads.of(chosen, footers.recall(_).isDefined)(open).flatten
+    val opened = RemoteReads
+      .of[TableFile, Option[Option[Footer]]](chosen, identity, footers.recall(_).isDefined)(open)
+      .flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
     val names = FileColumnNames.of(relation.location)

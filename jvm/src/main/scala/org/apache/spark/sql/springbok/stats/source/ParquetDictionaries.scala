@@ -43,15 +43,23 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
 
   /** The values of a column, or that they are many; None if neither is known. */
   def of(column: String): Option[ColumnValues] = files.flatMap { files =>
+    val found = read(files, Seq(column))
+    if (found.contains(None)) None else combined(found.flatten, files.size)
+  }
+
+  /** Reads columns that will be asked for. */
+  def read(columns: Seq[String]): Unit = files.foreach(read(_, columns): Unit)
+
+  private def read(files: TableFiles, columns: Seq[String]): Seq[Option[FileValues]] = {
     val start = System.nanoTime()
     val end = start + leftNs.get()
-    val chosen = Seq(0, files.size - 1).distinct.map(files(_))
-    val stored = names.inFiles(column)
-    val found = RemoteReads.of(chosen, f => cache.recall((f, stored)).isDefined) { f =>
-      cache((f, stored), end)(read(f, stored, hadoop)).flatten.flatten
-    }
+    val parts = for (i <- Seq(0, files.size - 1).distinct; c <- columns) yield (files(i), names.inFiles(c))
+    val found =
+      RemoteReads.of[(TableFile, String), Option[FileValues]](parts, _._1, cache.recall(_).isDefined) {
+        case part @ (file, stored) => cache(part, end)(inFile(file, stored, hadoop)).flatten.flatten
+      }
     leftNs.addAndGet(start - System.nanoTime()): Unit
-    if (found.contains(None)) None else combined(found.flatten, files.size)
+    found
   }
 }
 
@@ -89,7 +97,7 @@ private[springbok] object ParquetDictionaries {
       )
   }
 
-  private def read(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {
+  private def inFile(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {
     val input = HadoopInputFile.fromStatus(file.status(hadoop), hadoop)
     val reader = ParquetFileReader.open(input, HadoopReadOptions.builder(hadoop, file.path).build())
     try {

@@ -175,10 +175,20 @@ final private[springbok] class RelationStats {
  * @param footers
  *   None if they do not tell of the column
  */
-final private class FileColumn(a: Attribute, footers: Option[TableFooters], dictionaries: ParquetDictionaries)
-    extends StoredValues {
-  override lazy val distinctValues: Option[ColumnValues] = a.dataType match {
-    case _: StringType if !dictionaries.isPartition(a) => dictionaries.of(a.name)
+final private class FileColumn(
+    a: Attribute,
+    footers: Option[TableFooters],
+    val dictionaries: ParquetDictionaries
+) extends StoredValues {
+  override lazy val distinctValues: Option[ColumnValues] = inDictionary.flatMap(dictionaries.of)
+
+  override def readWith(others: Seq[StoredValues]): Unit = {
+    val ofTable = others.collect { case o: FileColumn if o.dictionaries eq dictionaries => o }
+    if (ofTable.nonEmpty) dictionaries.read((this +: ofTable).flatMap(_.inDictionary))
+  }
+
+  private def inDictionary: Option[String] = a.dataType match {
+    case _: StringType if !dictionaries.isPartition(a) => Some(a.name)
     case _ => None
   }
 

@@ -12,16 +12,16 @@ import org.apache.spark.util.ThreadUtils
 private[source] object RemoteReads {
   private val threads = 16
 
-  /** What `read` gives for each file. No thread is started if it has to open one file at most. */
-  def of[B](files: Seq[TableFile], known: TableFile => Boolean)(read: TableFile => B): Seq[B] =
-    if (files.count(f => remote(f) && !known(f)) > 1) inParallel(files)(read) else files.map(read)
+  /** What `read` gives for each part of a file. No thread is started if it has to open one file at most. */
+  def of[A, B](parts: Seq[A], file: A => TableFile, known: A => Boolean)(read: A => B): Seq[B] =
+    if (parts.count(p => remote(file(p)) && !known(p)) > 1) inParallel(parts)(read) else parts.map(read)
 
   /** As the caller's user. */
-  private def inParallel[B](files: Seq[TableFile])(read: TableFile => B): Seq[B] = {
+  private def inParallel[A, B](parts: Seq[A])(read: A => B): Seq[B] = {
     val user = UserGroupInformation.getCurrentUser
-    val pool = ThreadUtils.newDaemonFixedThreadPool(math.min(threads, files.size), "springbok-statistics")
-    def task(f: TableFile): Callable[B] = () => user.doAs((() => read(f)): PrivilegedAction[B])
-    try pool.invokeAll(files.map(task).asJava).asScala.map(_.get()).toSeq
+    val pool = ThreadUtils.newDaemonFixedThreadPool(math.min(threads, parts.size), "springbok-statistics")
+    def task(p: A): Callable[B] = () => user.doAs((() => read(p)): PrivilegedAction[B])
+    try pool.invokeAll(parts.map(task).asJava).asScala.map(_.get()).toSeq
     catch { case e: ExecutionException => throw e.getCause }
     finally pool.shutdownNow(): Unit
   }

@@ -22,7 +22,8 @@ private[runtimefilters] object RemoteTable {
   /** The table of a scan, None if it is none, or if the database computes more than rows: aggregates, limits, samples. */
   def of(scan: RowDataSourceScanExec): Option[RemoteTable] = scan.relation match {
     case r: JDBCRelation => Some(Relation(r))
-    case _ => planned(scan).collect { case s @ JDBCScan(_, _, _, Array(), None, None, 0, Array(), 0) => OfCatalog(s) }
+    case _ =>
+      planned(scan).collect { case s @ JDBCScan(_, _, _, Array(), None, None, 0, Array(), 0) => OfCatalog(s) }
   }
 
   /** What Spark has planned to read, which the operator does not hold. */
