@@ -1,60 +1,29 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
+import java.util.{HashMap => JHashMap}
+
+import org.apache.iceberg.FileFormat
+import org.apache.iceberg.data.{GenericFileWriterFactory, GenericRecord}
+import org.apache.iceberg.io.OutputFileFactory
+import org.apache.iceberg.spark.Spark3Util
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.springbok.{Smoke, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.{SparkTypes, TableVersions}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Tables of Iceberg: which files are read, and that the rows are the same. */
-class IcebergSuite extends SpringbokTest {
-  override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
-    "spark.sql.extensions" -> Seq(
-      "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-      classOf[SpringbokExtensions].getName
-    ).mkString(","),
-    "spark.sql.catalog.ice" -> "org.apache.iceberg.spark.SparkCatalog",
-    "spark.sql.catalog.ice.type" -> "hadoop",
-    "spark.sql.catalog.ice.warehouse" -> folder.resolve("iceberg").toString
-  )
-
-  private val columns =
-    """id, id DIV 10 AS tens, CAST(id AS INT) AS i, concat('customer-of-the-house-', lpad(id, 8, '0')) AS name,
-      |lpad(id, 8, '0') AS code,
-      |CAST(id AS DECIMAL(12, 2)) / 4 AS price, timestamp_seconds(1700000000 + id * 60) AS ts,
-      |date_add(DATE'2024-01-01', CAST(id DIV 100 AS INT)) AS day,
-      |named_struct('a', id, 'b', id % 7) AS s, CAST(id AS DOUBLE) AS x""".stripMargin
-
-  /** A table of ten files, in the order of `id`. */
-  private def iceberg(name: String, clauses: String = "", properties: String = "", rows: Int = 10000): Unit = {
-    val some = if (properties.isEmpty) "" else s"TBLPROPERTIES ($properties)"
-    spark.sql(s"CREATE TABLE ice.db.$name USING iceberg $clauses $some AS SELECT $columns FROM range(0)")
-    append(name, rows)
-  }
-
-  private def append(name: String, rows: Int = 10000): Unit =
-    spark.sql(s"SELECT $columns FROM range(0, $rows, 1, 10)").writeTo(s"ice.db.$name").append()
-
+class IcebergSuite extends IcebergTest {
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    spark.sql("CREATE NAMESPACE ice.db")
-    table("dim", s"SELECT *, id % 3 AS grp, id AS k FROM (SELECT $columns FROM range(10000))")
     iceberg("sorted")
   }
-
-  private def scans(df: DataFrame): Seq[BatchScanExec] =
-    collectWithSubqueries(executed(df)) { case b: BatchScanExec => b }
 
   /** Data files that the scans have planned to read. */
   private def files(df: DataFrame): Long = scans(df).flatMap(_.metrics.get("resultDataFiles")).map(_.value).sum
 
-  private def rowsRead(df: DataFrame): Long = scans(df).map(_.metrics("numOutputRows").value).sum
-
   private def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
-
-  private def why(df: DataFrame) = (told(df), record(df).filters.map(_.reason.text))
 
   private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
     conf(shuffled: _*)(
@@ -169,6 +138,49 @@ class IcebergSuite extends SpringbokTest {
         if (version < 3 || SparkTypes.tellsDefaults) assert(told(df) == Seq(Right("rebuilt")), why(df))
         else assert(notTold(df) == Seq("COMPARES_OTHERWISE"), why(df))
       }
+    }
+
+  /** Deletes all rows that have one of these values, as Flink does: Spark writes no such delete files. */
+  private def deleteEqual(name: String, column: String, values: Seq[AnyRef]): Unit = {
+    val t = Spark3Util.loadIcebergTable(spark, s"ice.db.$name")
+    val schema = t.schema.select(column)
+    val factory = new GenericFileWriterFactory.Builder(t)
+      .deleteFileFormat(FileFormat.PARQUET)
+      .equalityFieldIds(Array(t.schema.findField(column).fieldId))
+      .equalityDeleteRowSchema(schema)
+      .build()
+    val file = OutputFileFactory.builderFor(t, 1, 1).format(FileFormat.PARQUET).build().newOutputFile()
+    val writer = factory.newEqualityDeleteWriter(file, t.spec, null)
+    values.foreach { v =>
+      val fields = new JHashMap[String, AnyRef]()
+      fields.put(column, v)
+      writer.write(GenericRecord.create(schema).copy(fields))
+    }
+    writer.close()
+    t.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+    spark.sql(s"REFRESH TABLE ice.db.$name"): Unit
+  }
+
+  // The reader adds the columns of the deletes to those that the query reads.
+  for ((column, values) <- Seq[(String, Seq[AnyRef])](
+      "id" -> (2000L to 2031L).map(Long.box),
+      "tens" -> Seq(Long.box(201), Long.box(205), Long.box(700)),
+      "code" -> Seq("00002007", "00002063")
+    ))
+    test(s"rows of equality deletes stay deleted in a scan that is built again: by $column") {
+      val name = s"equal_$column"
+      iceberg(name, properties = "'format-version' = '2'")
+      deleteEqual(name, column, values)
+      val deletes = spark.sql(s"SELECT content FROM ice.db.$name.delete_files").collect().map(_.getInt(0))
+      assert(deletes.toSeq == Seq(2))
+      val df = joined(name, "id")
+      assert(told(df) == Seq(Right("rebuilt")) && files(df) == 1, why(df))
+      val left = df.count()
+      assert(left == Map("id" -> 32, "tens" -> 44, "code" -> 62)(column))
+      // Rows that were written after the delete are not deleted.
+      spark.sql(s"INSERT INTO ice.db.$name SELECT $columns FROM range(2000, 2010)")
+      val more = joined(name, "id")
+      assert(told(more) == Seq(Right("rebuilt")) && more.count() == left + 10, why(more))
     }
 
   /** Whether a table object of this Spark tells which version it reads. */
