@@ -69,7 +69,8 @@ final case class SparkLine(
   /** The sources of tests that this line cannot compile. */
   def withoutTests: Seq[String] = leftOut ++
     (if (iceberg.isEmpty) Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala") else Nil) ++
-    (if (delta.isEmpty) Seq("DeltaSuite.scala") else Nil)
+    (if (delta.isEmpty) Seq("DeltaSuite.scala") else Nil) ++
+    (if (iceberg.isEmpty || delta.isEmpty) Seq("NeighboursSuite.scala") else Nil)
 }
 
 object SparkLines {
