@@ -10,7 +10,7 @@ from typing import Any
 from springbok.errors import SpringbokError
 
 from benchmarks import page, suites
-from benchmarks.harness import check, data, results, runner, timeline
+from benchmarks.harness import check, data, formats, results, runner, timeline
 from benchmarks.harness.arms import ARMS
 from benchmarks.studies import STUDIES
 
@@ -56,6 +56,7 @@ def _run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("suite", choices=suites.SUITES)
     run.add_argument("--scale", type=float, default=1)
     run.add_argument("--layout", choices=data.LAYOUTS, default="plain")
+    run.add_argument("--format", choices=formats.FORMATS, default="files", help="of the tables; all but files by Spark")
     run.add_argument("--runs", type=int, default=3, help="timed runs of each query in each arm")
     run.add_argument("--warmups", type=int, default=1, help="runs before them that are not timed")
     run.add_argument("--arms", default="spark,springbok", help=f"among {', '.join(ARMS)}; the first is the baseline")
@@ -71,10 +72,13 @@ def _run(args: argparse.Namespace) -> int:
     unknown = [a for a in arms if a not in ARMS]
     if unknown:
         raise SpringbokError(f"There is no arm {', '.join(unknown)}: choose among {', '.join(ARMS)}.")
-    e = runner.Experiment(args.suite, args.scale, args.layout, arms, args.data, args.runs, args.warmups)
+    if args.format != "files" and any(ARMS[a].analyzed for a in arms):
+        raise SpringbokError("Only --format files has tables with statistics: choose arms without `tuned`.")
+    e = runner.Experiment(args.suite, args.scale, args.layout, arms, args.data, args.runs, args.warmups, args.format)
     old = check.committed(args.out / f"{e.name}.json") if args.check else None
     queries = suites.chosen(args.suite, args.queries)
-    spark = runner.session(args.master, args.memory, dict(kv.split("=", 1) for kv in args.conf))
+    asked = dict(kv.split("=", 1) for kv in args.conf)
+    spark = runner.session(args.master, args.memory, formats.settings(e.form, e.source) | asked)
     try:
         runner.prepare(spark, e)
         if args.timeline:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from springbok.reports import Report
 from springbok.session import local_session
 
-from benchmarks.harness import data, results
+from benchmarks.harness import data, formats, results
 from benchmarks.harness.arms import ARMS, Arm, applied
 from benchmarks.harness.measure import Figures, Run, run
 from benchmarks.suites import without_limit
@@ -40,11 +40,17 @@ class Experiment:
     root: Path
     runs: int = 1
     warmups: int = 0
+    form: str = "files"
+
+    @property
+    def source(self) -> Path:
+        """The folder of the layout's Parquet files."""
+        return data.place(self.root, self.suite, self.scale, self.layout)
 
     @property
     def name(self) -> str:
         """The name of its results."""
-        return results.name_of(self.suite, self.scale, self.layout)
+        return results.name_of(self.suite, self.scale, self.layout) + ("" if self.form == "files" else f"-{self.form}")
 
 
 def session(master: str, memory: str, settings: dict[str, str] | None = None) -> SparkSession:
@@ -55,6 +61,9 @@ def session(master: str, memory: str, settings: dict[str, str] | None = None) ->
 def prepare(spark: SparkSession, e: Experiment) -> None:
     """Make the data, and its tables with and without statistics as the arms need them."""
     source = data.folder(spark, e.root, e.suite, e.scale, e.layout)
+    if e.form != "files":
+        formats.create(spark, e.form, source)
+        return
     databases = {database_of(ARMS[a]) for a in e.arms}
     for database in sorted(databases):
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
@@ -163,6 +172,7 @@ def _effect(r: Report) -> dict[str, Any]:
         "filters_used": len(used),
         "rows_tested": sum(f.rows_in or 0 for f in used),
         "rows_removed": sum(f.rows_removed or 0 for f in used),
+        "files_read": sum(t.files_read or 0 for t in r.tables),
         "row_groups_removed": sum(f.row_groups_removed or 0 for f in used),
         "waited_ms": max((f.waited_ms or 0 for f in used), default=0),
         "failures": [f["rule"] for f in r.failures],
@@ -196,7 +206,8 @@ def database_of(arm: Arm) -> str:
 
 def header(e: Experiment) -> dict[str, Any]:
     """What was run."""
+    names = ("suite", "scale", "layout", "runs", "warmups")
     return {
-        "experiment": {"suite": e.suite, "scale": e.scale, "layout": e.layout, "runs": e.runs, "warmups": e.warmups},
+        "experiment": {n: getattr(e, n) for n in names} | {"format": e.form},
         "arms": {a: ARMS[a].conf() for a in e.arms},
     }

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lake import CATALOGS
 from pyspark.sql import SparkSession
 
-from qa.fuzz import engine, lake
+from qa.fuzz import engine
 from qa.fuzz.data import tables
 from qa.fuzz.engine import OFF, ON, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
@@ -179,7 +180,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="runs of a query with Springbok")
     parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
     parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
-    parser.add_argument("--format", default="", choices=["", *lake.CATALOGS], help="what the tables are kept in")
+    parser.add_argument("--format", default="", choices=["", *CATALOGS], help="what the tables are kept in")
     args = parser.parse_args()
     first, _, last = args.seeds.partition("-")
     start = time.monotonic()

@@ -14,9 +14,11 @@ from typing import Any
 import duckdb
 import pyarrow
 import springbok
+from lake import CATALOGS, EXTENSIONS, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.pandas.types import to_arrow_schema
+from springbok.jar import installed
 from springbok.session import temporarily
 
 from qa.fuzz import lake
@@ -33,9 +35,9 @@ def session(warehouse: Path, form: str = "") -> SparkSession:
     """A session made for many small queries, with tables of a lake format if one is named."""
     builder = SparkSession.builder
     if form:
-        for key, value in lake.settings(form, str(warehouse)).items():
+        for key, value in settings(form, installed().line, f"{warehouse}/lake").items():
             builder = builder.config(key, value)
-        builder = builder.config("spark.sql.extensions", lake.EXTENSIONS[form])
+        builder = builder.config("spark.sql.extensions", EXTENSIONS[form])
     builder = springbok.configure(builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0)
     spark = (
         builder.master("local[2]")
@@ -134,7 +136,7 @@ def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
     for t in tables:
         if t.storage == "cached":
             spark.sql(f"UNCACHE TABLE IF EXISTS {t.name}")
-        if t.storage in lake.CATALOGS:
+        if t.storage in CATALOGS:
             lake.drop(spark, t.storage, t, folder.name)
         if t.storage in ("files", "view", "cached"):
             spark.sql(f"DROP VIEW IF EXISTS {t.name}")

@@ -3,52 +3,14 @@
 from __future__ import annotations
 
 import random
-import subprocess
 
-import sbt
+from lake import CATALOGS
 from pyspark.sql import DataFrame, SparkSession
-from springbok.jar import installed
 
 from qa.fuzz.data import Table
 
-CATALOGS = {"delta": "spark_catalog", "iceberg": "lake"}
-EXTENSIONS = {
-    "delta": "io.delta.sql.DeltaSparkSessionExtension",
-    "iceberg": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-}
 # Types of columns that a format cannot store.
 UNKNOWN = {"delta": ("coll",), "iceberg": ("coll", "char")}
-
-
-def settings(form: str, warehouse: str) -> dict[str, str]:
-    """What a session needs for tables of the format: with the jars that the Scala tests of its line use.
-
-    Raises:
-        ValueError: the line has no release of the format.
-    """
-    catalog = f"spark.sql.catalog.{CATALOGS[form]}"
-    own = {
-        "delta": {catalog: "org.apache.spark.sql.delta.catalog.DeltaCatalog"},
-        "iceberg": {
-            catalog: "org.apache.iceberg.spark.SparkCatalog",
-            f"{catalog}.type": "hadoop",
-            f"{catalog}.warehouse": f"{warehouse}/lake",
-        },
-    }
-    return own[form] | {"spark.jars": ",".join(_jars(form)), "spark.databricks.delta.snapshotPartitions": "1"}
-
-
-def _jars(form: str) -> list[str]:
-    line = ".".join(map(str, installed().numbers[:2]))
-    scala = "2.12" if line == "3.5" else "2.13"
-    command = sbt.command(
-        [f"-Dspark={line}", f"-Dscala={scala}", "-error", "export springbok/Test/dependencyClasspath"]
-    )
-    run = subprocess.run(command, cwd=sbt.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
-    found = [j for j in run.stdout.strip().splitlines()[-1].split(":") if f"/{form}-" in j or "/io/delta/" in j]
-    if not found:
-        raise ValueError(f"There is no release of {form} for Spark {line}.")
-    return found
 
 
 def can(form: str, table: Table) -> bool:
