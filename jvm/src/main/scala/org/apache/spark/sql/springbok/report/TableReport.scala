@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, V1ScanWrapper}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, V1ScanWrapper}
 import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
 import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
@@ -16,6 +16,7 @@ import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFoote
 /** The tables that a query reads, once for each scan: size, statistics, columns, and what was read of them. */
 final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGraph, numbers: PlanNumbers) {
   private val scans = graph.nodes.map(_.plan).collect { case s: FileSourceScanExec => s }
+  private val batches = graph.nodes.map(_.plan).collect { case b: BatchScanExec => b }
 
   /** Columns that joins compare. Their number of distinct values matters. */
   private val joined = AttributeSet(
@@ -43,10 +44,20 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     case r: LogicalRelation =>
       val name = r.catalogTable.map(_.identifier.table).orElse(TableName.ofDatabase(r.relation))
       other(r, name, r.relation.getClass.getSimpleName)
-    case r: DataSourceV2ScanRelation => other(r, Some(r.relation.table.name), formatOf(r.scan))
+    case r: DataSourceV2ScanRelation => ofConnector(r)
     case r: HiveTableRelation => other(r, Some(r.tableMeta.identifier.table), "hive")
     case r: InMemoryRelation => other(r, r.cacheBuilder.tableName, "cached")
   }
+
+  private def ofConnector(r: DataSourceV2ScanRelation): TableEntry = {
+    val scan = batches.filter(_ => numbers.ran).find(_.output.exists(r.outputSet.contains))
+    def read(name: String) = scan.flatMap(PlanNumbers.metric(_, name))
+    other(r, Some(r.relation.table.name), formatOf(r.scan))
+      .copy(filesRead = read(icebergFiles), rowsRead = read("numOutputRows"))
+  }
+
+  /** The metric in which Iceberg counts the data files of a scan. */
+  private val icebergFiles = "resultDataFiles"
 
   private def formatOf(scan: Scan): String = scan match {
     case V1ScanWrapper(s, _, _) => s.getClass.getSimpleName
