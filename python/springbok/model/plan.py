@@ -18,7 +18,7 @@ class Slot:
 class Table:
     """A table, once for each time that the query reads it.
 
-    `rows_source` is analyzed, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
+    `rows_source` is analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
     columns whose distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a
     table of the session catalog. What ends in `_read` was observed.
     """
