@@ -17,6 +17,8 @@ import sbt._
  *   artifact and version of the Delta that the tests use; without it, its tests are left out
  * @param iceberg
  *   artifact and version of the Iceberg that the tests use; without it, its tests are left out
+ * @param hudi
+ *   artifact and version of the Hudi that the tests use; without it, its tests are left out
  * @param unmanaged
  *   folder of the jars of a Spark that Maven does not serve
  * @param leftOut
@@ -30,6 +32,7 @@ final case class SparkLine(
     shims: Seq[String],
     delta: Option[(String, String)] = None,
     iceberg: Option[(String, String)] = None,
+    hudi: Option[(String, String)] = None,
     unmanaged: Option[String] = None,
     leftOut: Seq[String] = Nil
 ) {
@@ -56,20 +59,24 @@ final case class SparkLine(
       "com.tngtech.archunit" % "archunit" % "1.4.1" % "test",
       "com.h2database" % "h2" % "2.4.240" % "test"
     )
-    // A connector with runtime filtering.
-    val catalyst =
-      ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests")
+    // A connector with runtime filtering, and tables of Hive, which a Spark that Maven does not serve lacks.
+    val ofSpark = Seq(
+      ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests"),
+      "org.apache.spark" % s"spark-hive_$scalaBinary" % spark % "test"
+    )
     if (sys.props.get("tests").contains("false")) Nil
     else
-      libraries ++ (if (unmanaged.isDefined) Nil else Seq(catalyst)) ++
+      libraries ++ (if (unmanaged.isDefined) Nil else ofSpark) ++
         delta.map { case (artifact, version) => "io.delta" % artifact % version % "test" } ++
-        iceberg.map { case (artifact, version) => "org.apache.iceberg" % artifact % version % "test" }
+        iceberg.map { case (artifact, version) => "org.apache.iceberg" % artifact % version % "test" } ++
+        hudi.map { case (artifact, version) => "org.apache.hudi" % artifact % version % "test" }
   }
 
   /** The sources of tests that this line cannot compile. */
   def withoutTests: Seq[String] = leftOut ++
     (if (iceberg.isEmpty) Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala") else Nil) ++
     (if (delta.isEmpty) Seq("DeltaSuite.scala") else Nil) ++
+    (if (hudi.isEmpty) Seq("HudiSuite.scala") else Nil) ++
     (if (iceberg.isEmpty || delta.isEmpty) Seq("NeighboursSuite.scala") else Nil)
 }
 
@@ -83,6 +90,7 @@ object SparkLines {
       Seq("scala-2.12", "spark-3.5", "spark-3.5-4.0", "spark-3.5-4.1", "spark-3.5-4.2"),
       delta = Some("delta-spark_2.12" -> "3.3.3"),
       iceberg = Some("iceberg-spark-runtime-3.5_2.12" -> "1.12.0"),
+      hudi = Some("hudi-spark3.5-bundle_2.12" -> "1.1.1"),
       leftOut = Seq("BloomBenchmark.scala")
     ),
     SparkLine(
@@ -129,7 +137,7 @@ object SparkLines {
       "17",
       Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-4.3", "spark-4.0-4.3"),
       unmanaged = Some(".cache/spark-4.3.0/jars"),
-      leftOut = Seq("ConnectorSuite.scala")
+      leftOut = Seq("ConnectorSuite.scala", "HiveSuite.scala")
     )
   )
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, PlanInputs, RowFilter}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, HiveScan, PlanInputs, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
 
@@ -73,6 +73,7 @@ case class AppliedRuntimeFilterExec(
   private def fixedOrder(p: SparkPlan): Boolean = p match {
     case _: FileSourceScanExec => true
     case b: BatchScanExec => b.scan.isInstanceOf[FileScan]
+    case HiveScan(table) => HiveScan.ofFiles(table)
     case _: Exchange => false
     case _ =>
       val inputs = PlanInputs.of(p)

@@ -28,6 +28,7 @@ private[springbok] object TableName {
     case t: TableCacheQueryStageExec => of(t.inMemoryTableScan)
     case r: RowDataSourceScanExec =>
       r.tableIdentifier.map(_.table).orElse(ofDatabase(r.relation)).getOrElse("external table")
+    case HiveScan(table) => table.tableMeta.identifier.table
     case _ => "rows"
   }
 }

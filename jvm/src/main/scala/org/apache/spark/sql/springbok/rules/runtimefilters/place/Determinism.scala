@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.catalyst.{OrderDependent, PlanInputs}
+import org.apache.spark.sql.springbok.catalyst.{HiveScan, OrderDependent, PlanInputs}
 import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
@@ -92,6 +92,7 @@ private[sql] object Determinism {
         _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
         _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
       true
+    case HiveScan(table) => HiveScan.ofFiles(table)
     case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
     case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
     case _ => false

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, SharedExchanges, Sides, TableName}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, HiveScan, JoinSide, SharedExchanges, Sides, TableName}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.FilterKey
@@ -56,11 +56,8 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   private val exchanges = new SharedExchanges(plan)
 
   /** Dynamic partition pruning reads build sides of broadcast joins and must find them unchanged. */
-  private lazy val prunes: Boolean = plan.exists {
-    case f: FileSourceScanExec => f.partitionFilters.exists(_.exists(_.isInstanceOf[DynamicPruning]))
-    case b: BatchScanExec => b.runtimeFilters.exists(_.exists(_.isInstanceOf[DynamicPruning]))
-    case _ => false
-  }
+  private lazy val prunes: Boolean =
+    plan.exists(SparkFilters.pruning(_).exists(_.exists(_.isInstanceOf[DynamicPruning])))
 
   /** Whether filters may be pushed to the scan here. */
   def pushable(at: SparkPlan): Boolean = at.collectLeaves().forall {
@@ -158,9 +155,10 @@ private[springbok] object FilterTargets {
     case _ => isLeaf(p)
   })
 
-  /** Rows of files, of a connector's table, of an RDD. */
+  /** Rows of files, of a connector's table, of a Hive table, of an RDD. A filter above them tests their rows whatever they are. */
   private def isLeaf(p: SparkPlan): Boolean = p match {
     case _: FileSourceScanExec | _: BatchScanExec | _: RowDataSourceScanExec | _: RDDScanExec => true
+    case HiveScan(_) => true
     case _ => false
   }
 

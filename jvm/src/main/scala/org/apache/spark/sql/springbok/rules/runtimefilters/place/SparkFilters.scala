@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.{HiveScan, SparkPlanning}
 
 /** Filters that Spark itself has put on a scan. A second filter on the same key removes nothing. */
 private[springbok] object SparkFilters {
@@ -32,17 +32,19 @@ private[springbok] object SparkFilters {
     case _ => false
   }
 
-  private def prunes(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean = {
-    val filters = scan match {
-      case s: FileSourceScanExec => s.partitionFilters
-      case b: BatchScanExec => b.runtimeFilters
-      case _ => Nil
-    }
-    filters.exists {
+  /** The expressions of a scan by which Spark prunes its partitions, also at run time. */
+  def pruning(scan: SparkPlan): Seq[Expression] = scan match {
+    case s: FileSourceScanExec => s.partitionFilters
+    case b: BatchScanExec => b.runtimeFilters
+    case HiveScan(_) => scan.expressions
+    case _ => Nil
+  }
+
+  private def prunes(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
+    pruning(scan).exists {
       case DynamicPruningExpression(InSubqueryExec(pruned, s: SubqueryAdaptiveBroadcastExec, _, _, _, _)) =>
         pruned.semanticEquals(key) && (broadcast || !s.onlyInBroadcast) &&
         SparkPlanning.pruningKeys(s).exists(_.semanticEquals(buildKey))
       case _ => false
     }
-  }
 }
