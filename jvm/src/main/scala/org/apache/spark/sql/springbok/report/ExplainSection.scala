@@ -63,7 +63,8 @@ private[springbok] object ExplainSection {
     val expected = f.expectedRetained.map(r => f"expected to retain ${r * 100}%.0f%% of the rows")
     val effect = f.status match {
       case "placed" => expected
-      case "used" => Some((Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.told(f)).mkString(", ")).filter(_.nonEmpty)
+      case "used" =>
+        Some((Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.told(f)).mkString(", ")).filter(_.nonEmpty)
       case _ => None
     }
     s"filter ${name.trim}${if (name.trim.isEmpty) "" else " "}${f.source} of join ${f.join}: ${f.status}" +

@@ -7,7 +7,6 @@ import org.apache.spark.sql.execution.datasources.CatalogFileIndex
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.springbok.catalyst.ScanCopies
-import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.RemoteTable
 import org.apache.spark.util.collection.BitSet
 
 /** How a scan is told of a filter. */

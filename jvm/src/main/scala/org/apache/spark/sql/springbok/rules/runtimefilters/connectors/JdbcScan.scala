@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.RowDataSourceScanExec
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay, RemoteTable}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.types._
 

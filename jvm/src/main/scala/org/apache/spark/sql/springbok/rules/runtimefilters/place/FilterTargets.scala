@@ -9,7 +9,14 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, HiveScan, JoinSide, SharedExchanges, Sides, TableName}
+import org.apache.spark.sql.springbok.catalyst.{
+  ExpressionLabel,
+  HiveScan,
+  JoinSide,
+  SharedExchanges,
+  Sides,
+  TableName
+}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.FilterKey

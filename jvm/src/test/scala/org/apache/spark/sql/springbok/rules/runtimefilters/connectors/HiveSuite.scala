@@ -62,7 +62,8 @@ class HiveSuite extends SpringbokTest {
   /** Rows that pass the filters above them. */
   private def passed(df: DataFrame): Long = applied(df).map(_.metrics("numOutputRows").value).sum
 
-  private def why(df: DataFrame) = (told(df), record(df).filters.map(f => (f.state, f.reason.text)), executed(df))
+  private def why(df: DataFrame) =
+    (told(df), record(df).filters.map(f => (f.state, f.reason.text)), executed(df))
 
   private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
     conf(shuffled: _*)(
@@ -122,9 +123,13 @@ class HiveSuite extends SpringbokTest {
   test("outer, semi and anti joins, and groups") {
     conf(shuffled: _*) {
       for (fact <- Seq("texts", "sequences")) {
-        same(s"SELECT d.k, f.tens FROM dim d LEFT JOIN $fact f ON f.id = d.k WHERE d.k BETWEEN 9990 AND 10010")
+        same(
+          s"SELECT d.k, f.tens FROM dim d LEFT JOIN $fact f ON f.id = d.k WHERE d.k BETWEEN 9990 AND 10010"
+        )
         same(s"SELECT id FROM $fact WHERE holes IN (SELECT k FROM dim WHERE grp = 1 AND k < 500)")
-        same(s"SELECT k FROM dim WHERE k < 90 AND id NOT IN (SELECT holes FROM $fact WHERE holes IS NOT NULL)")
+        same(
+          s"SELECT k FROM dim WHERE k < 90 AND id NOT IN (SELECT holes FROM $fact WHERE holes IS NOT NULL)"
+        )
         val grouped = same(
           s"""SELECT f.tens, f.n, d.grp FROM (SELECT tens, count(*) AS n FROM $fact GROUP BY tens) f
              |JOIN dim d ON f.tens = d.k WHERE d.k BETWEEN 20 AND 29""".stripMargin
@@ -177,7 +182,9 @@ class HiveSuite extends SpringbokTest {
       val join = "FROM texts f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN"
       spark.sql(s"CREATE TABLE $name STORED AS TEXTFILE AS SELECT f.id, f.code, d.grp $join 100 AND 300")
       spark.sql(s"INSERT INTO $name SELECT f.id, f.code, d.grp $join 5000 AND 5100")
-      spark.sql(s"CREATE TABLE ${name}_p (id BIGINT, code STRING) PARTITIONED BY (grp BIGINT) STORED AS RCFILE")
+      spark.sql(
+        s"CREATE TABLE ${name}_p (id BIGINT, code STRING) PARTITIONED BY (grp BIGINT) STORED AS RCFILE"
+      )
       spark.sql(s"INSERT INTO ${name}_p PARTITION (grp) SELECT f.id, f.code, d.grp $join 7000 AND 7100")
       spark.sql(s"INSERT OVERWRITE TABLE ${name}_p PARTITION (grp = 1) SELECT f.id, f.code $join 400 AND 410")
       spark.sql(s"INSERT OVERWRITE TABLE $name SELECT f.id, f.code, d.grp $join 100 AND 200")
@@ -195,7 +202,8 @@ class HiveSuite extends SpringbokTest {
 
   test("without adaptive execution, Hive's readers are left alone") {
     conf("spark.sql.adaptive.enabled" -> "false") {
-      val df = same("SELECT f.id, d.grp FROM texts f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063")
+      val df =
+        same("SELECT f.id, d.grp FROM texts f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN 2000 AND 2063")
       assert(used(df).isEmpty && applied(df).isEmpty, why(df))
     }
   }

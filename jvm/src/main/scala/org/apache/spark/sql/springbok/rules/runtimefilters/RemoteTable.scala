@@ -1,4 +1,4 @@
-package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
+package org.apache.spark.sql.springbok.rules.runtimefilters
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
