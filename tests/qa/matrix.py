@@ -80,11 +80,14 @@ def _environment(line: lines.Line) -> Path:
 
 
 def _counted(root: ElementTree.Element) -> Counter[str]:
-    kinds: Counter[str] = Counter()
-    for case in root.iter("testcase"):
-        bad = case.find("failure") is not None or case.find("error") is not None
-        kinds["failed" if bad else "skipped" if case.find("skipped") is not None else "passed"] += 1
-    return kinds
+    return Counter(outcome(case) for case in root.iter("testcase"))
+
+
+def outcome(case: ElementTree.Element) -> str:
+    """Of a test in a report of JUnit's form: passed, skipped or failed."""
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    return "skipped" if case.find("skipped") is not None else "passed"
 
 
 def main() -> int:

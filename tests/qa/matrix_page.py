@@ -81,9 +81,9 @@ def page(results: dict[str, Any]) -> str:
             [
                 "# Spark versions",
                 _INTRODUCTION,
-                _table(["tests", *names], tests),
+                markdown(["tests", *names], tests),
                 "## Checks by hand",
-                _table(["check", *names], _checks(labels, results)),
+                markdown(["check", *names], _checks(labels, results)),
                 *lacks,
             ]
         )
@@ -91,7 +91,7 @@ def page(results: dict[str, Any]) -> str:
     )
 
 
-def _table(head: list[str], rows: dict[str, list[Any]]) -> str:
+def markdown(head: list[str], rows: dict[str, list[Any]]) -> str:
     """A table; each row begins with its title."""
     lines = [head, ["---"] * len(head), *([title, *map(str, cells)] for title, cells in rows.items())]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
