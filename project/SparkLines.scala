@@ -19,6 +19,8 @@ import sbt._
  *   artifact and version of the Iceberg that the tests use; without it, its tests are left out
  * @param hudi
  *   artifact and version of the Hudi that the tests use; without it, its tests are left out
+ * @param hive
+ *   whether Maven serves the Hive module of this very Spark, which the tests of Hive use; without it, they are left out
  * @param unmanaged
  *   folder of the jars of a Spark that Maven does not serve
  * @param leftOut
@@ -33,6 +35,7 @@ final case class SparkLine(
     delta: Option[(String, String)] = None,
     iceberg: Option[(String, String)] = None,
     hudi: Option[(String, String)] = None,
+    hive: Boolean = false,
     unmanaged: Option[String] = None,
     leftOut: Seq[String] = Nil
 ) {
@@ -59,14 +62,13 @@ final case class SparkLine(
       "com.tngtech.archunit" % "archunit" % "1.4.1" % "test",
       "com.h2database" % "h2" % "2.4.240" % "test"
     )
-    // A connector with runtime filtering, and tables of Hive, which a Spark that Maven does not serve lacks.
-    val ofSpark = Seq(
-      ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests"),
-      "org.apache.spark" % s"spark-hive_$scalaBinary" % spark % "test"
-    )
+    // A connector with runtime filtering.
+    val catalyst =
+      ("org.apache.spark" % s"spark-catalyst_$scalaBinary" % spark % "test").classifier("tests")
+    val ofHive = "org.apache.spark" % s"spark-hive_$scalaBinary" % spark % "test"
     if (sys.props.get("tests").contains("false")) Nil
     else
-      libraries ++ (if (unmanaged.isDefined) Nil else ofSpark) ++
+      libraries ++ (if (unmanaged.isDefined) Nil else Seq(catalyst)) ++ (if (hive) Seq(ofHive) else Nil) ++
         delta.map { case (artifact, version) => "io.delta" % artifact % version % "test" } ++
         iceberg.map { case (artifact, version) => "org.apache.iceberg" % artifact % version % "test" } ++
         hudi.map { case (artifact, version) => "org.apache.hudi" % artifact % version % "test" }
@@ -77,6 +79,7 @@ final case class SparkLine(
     (if (iceberg.isEmpty) Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala") else Nil) ++
     (if (delta.isEmpty) Seq("DeltaSuite.scala") else Nil) ++
     (if (hudi.isEmpty) Seq("HudiSuite.scala") else Nil) ++
+    (if (hive) Nil else Seq("HiveSuite.scala")) ++
     (if (iceberg.isEmpty || delta.isEmpty) Seq("NeighboursSuite.scala") else Nil)
 }
 
@@ -91,6 +94,7 @@ object SparkLines {
       delta = Some("delta-spark_2.12" -> "3.3.3"),
       iceberg = Some("iceberg-spark-runtime-3.5_2.12" -> "1.12.0"),
       hudi = Some("hudi-spark3.5-bundle_2.12" -> "1.1.1"),
+      hive = true,
       leftOut = Seq("BloomBenchmark.scala")
     ),
     SparkLine(
@@ -128,7 +132,8 @@ object SparkLines {
       "2.13.18",
       "17",
       Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
-      delta = Some("delta-spark_4.2_2.13" -> "4.4.0")
+      delta = Some("delta-spark_4.2_2.13" -> "4.4.0"),
+      hive = true
     ),
     SparkLine(
       "4.3",
@@ -137,7 +142,7 @@ object SparkLines {
       "17",
       Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-4.3", "spark-4.0-4.3"),
       unmanaged = Some(".cache/spark-4.3.0/jars"),
-      leftOut = Seq("ConnectorSuite.scala", "HiveSuite.scala")
+      leftOut = Seq("ConnectorSuite.scala")
     )
   )
 
