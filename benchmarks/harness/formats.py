@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import lake
 from springbok.errors import SpringbokError
 from springbok.jar import installed
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORMATS = ("files", "parquet", "delta", "iceberg")
-_TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 def settings(form: str, source: Path) -> dict[str, str]:
@@ -25,9 +24,6 @@ def settings(form: str, source: Path) -> dict[str, str]:
     """
     if form in ("files", "parquet"):
         return {}
-    sys.path.append(str(_TOOLS))
-    import lake
-
     try:
         own = lake.settings(form, installed().line, str(_beside(source, form).resolve()))
     except ValueError as e:

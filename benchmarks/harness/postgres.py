@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import maven
 import pgserver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,10 +19,6 @@ def driver() -> Path:
     Raises:
         maven.FetchError: Maven is missing or failed.
     """
-    # The tools are no package.
-    sys.path.insert(0, str(ROOT / "tools"))
-    import maven
-
     return maven.jar("org.postgresql", "postgresql", "42.7.7", ROOT / ".cache")
 
 

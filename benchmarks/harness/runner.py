@@ -206,8 +206,14 @@ def database_of(arm: Arm) -> str:
 
 def header(e: Experiment) -> dict[str, Any]:
     """What was run."""
-    names = ("suite", "scale", "layout", "runs", "warmups")
     return {
-        "experiment": {n: getattr(e, n) for n in names} | {"format": e.form},
+        "experiment": {
+            "suite": e.suite,
+            "scale": e.scale,
+            "layout": e.layout,
+            "runs": e.runs,
+            "warmups": e.warmups,
+            "format": e.form,
+        },
         "arms": {a: ARMS[a].conf() for a in e.arms},
     }

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from importlib.metadata import requires
 from pathlib import Path
 from xml.etree import ElementTree
@@ -32,17 +33,22 @@ _PACKAGE = "org.apache.spark.sql.springbok."
 
 def scala(line: lines.Line, whole: bool) -> dict[str, Counter[str]]:
     """The Scala tests on a line, one of each rule and operator or the whole: passed, skipped and failed, by package."""
-    # ScalaTest's own reports: those of sbt take skipped tests for passed ones.
-    reports = CACHE / line.label / "scala"
-    shutil.rmtree(reports, ignore_errors=True)
     which = f"-l {_PACKAGE}Slow" if whole else f"-n {_PACKAGE}Smoke"
-    sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly -- {which} -u {reports}"])
     found: dict[str, Counter[str]] = {}
-    for xml in sorted(reports.glob("*.xml")):
-        for suite in ElementTree.parse(xml).getroot().iter("testsuite"):
-            package = suite.get("name", "").removeprefix(_PACKAGE).rpartition(".")[0] or "top"
-            found[package] = found.get(package, Counter()) + _counted(suite)
+    for suite in suites(line, "scala", f"-- {which}"):
+        package = suite.get("name", "").removeprefix(_PACKAGE).rpartition(".")[0] or "top"
+        found[package] = found.get(package, Counter()) + _counted(suite)
     return found
+
+
+def suites(line: lines.Line, folder: str, which: str) -> Iterator[ElementTree.Element]:
+    """The reports of the suites that `testOnly` runs on a line; they are kept in a folder of the line's."""
+    # ScalaTest's own reports: those of sbt take skipped tests for passed ones.
+    reports = CACHE / line.label / folder
+    shutil.rmtree(reports, ignore_errors=True)
+    sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly {which} -u {reports}"])
+    for xml in sorted(reports.glob("*.xml")):
+        yield from ElementTree.parse(xml).getroot().iter("testsuite")
 
 
 def python(line: lines.Line) -> dict[str, Counter[str]]:

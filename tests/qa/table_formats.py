@@ -9,15 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 import sys
 from collections import Counter
-from xml.etree import ElementTree
 
 import lines
 import sbt
 
-from qa.matrix import CACHE, outcome
+from qa.matrix import outcome, suites
 from qa.matrix_page import markdown
 
 _DOCS = sbt.ROOT / "docs"
@@ -84,14 +82,10 @@ _INTRODUCTION = (
 
 def measured(line: lines.Line) -> dict[str, str]:
     """The outcome of each test on a line, by `<suite>: <test>`."""
-    reports = CACHE / line.label / "formats"
-    shutil.rmtree(reports, ignore_errors=True)
-    sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly {_SUITES} -- -u {reports}"])
     found: dict[str, str] = {}
-    for xml in sorted(reports.glob("*.xml")):
-        for suite in ElementTree.parse(xml).getroot().iter("testsuite"):
-            name = suite.get("name", "").rpartition(".")[2]
-            found |= {f"{name}: {case.get('name')}": outcome(case) for case in suite.iter("testcase")}
+    for suite in suites(line, "formats", f"{_SUITES} --"):
+        name = suite.get("name", "").rpartition(".")[2]
+        found |= {f"{name}: {case.get('name')}": outcome(case) for case in suite.iter("testcase")}
     return found
 
 
@@ -109,8 +103,8 @@ def page(results: dict[str, dict[str, str]]) -> str:
 def _cell(tests: dict[str, str], pattern: str) -> str:
     """`5`, or `4, 1 skipped`."""
     kinds = Counter(outcome for name, outcome in tests.items() if re.match(pattern, name))
-    failed = [f"{kinds[k]} {k}" for k in ("skipped", "failed") if kinds[k]]
-    return ", ".join([str(kinds["passed"]), *failed]) if kinds else "-"
+    others = [f"{kinds[k]} {k}" for k in ("skipped", "failed") if kinds[k]]
+    return ", ".join([str(kinds["passed"]), *others]) if kinds else "-"
 
 
 def main() -> int:

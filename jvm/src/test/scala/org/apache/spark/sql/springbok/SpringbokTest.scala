@@ -128,6 +128,12 @@ abstract class SpringbokTest
   /** How the scan was told of each filter that was used, or why it was not. */
   protected def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
 
+  /** The codes of the reasons why scans were told of no filter. */
+  protected def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
+
+  /** Rows that pass the row tests of filters. */
+  protected def passed(df: DataFrame): Long = applied(df).map(_.metrics("numOutputRows").value).sum
+
   protected def used(df: DataFrame): Seq[FilterRecord] =
     record(df).filters.filter(_.state.isInstanceOf[FilterState.Used])
 }

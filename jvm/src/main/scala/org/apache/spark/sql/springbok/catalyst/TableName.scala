@@ -9,16 +9,16 @@ import org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.sources.BaseRelation
 
-/** The name of a table in the catalog, or the last part of its path. */
+/** The name of a table in the catalog, the last part of its path, or its name in a database. */
 private[springbok] object TableName {
-  def apply(id: Option[TableIdentifier], fs: HadoopFsRelation): Option[String] =
-    id.map(_.table).orElse(fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet")))
-
-  /** The name of a table that Spark reads through JDBC. A query in its place may hold values. */
-  def ofDatabase(relation: BaseRelation): Option[String] = relation match {
-    case j: JDBCRelation => Some(j.jdbcOptions.tableOrQuery).filterNot(_.trim.startsWith("("))
-    case _ => None
-  }
+  def apply(id: Option[TableIdentifier], relation: BaseRelation): Option[String] =
+    id.map(_.table)
+      .orElse(relation match {
+        case fs: HadoopFsRelation => fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet"))
+        // A query in the table's place may hold values.
+        case j: JDBCRelation => Some(j.jdbcOptions.tableOrQuery).filterNot(_.trim.startsWith("("))
+        case _ => None
+      })
 
   /** The name of the table that an operator scans, or a word for its input. */
   def of(scan: SparkPlan): String = scan match {
@@ -26,8 +26,7 @@ private[springbok] object TableName {
     case b: BatchScanExec => b.table.name
     case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
     case t: TableCacheQueryStageExec => of(t.inMemoryTableScan)
-    case r: RowDataSourceScanExec =>
-      r.tableIdentifier.map(_.table).orElse(ofDatabase(r.relation)).getOrElse("external table")
+    case r: RowDataSourceScanExec => apply(r.tableIdentifier, r.relation).getOrElse("external table")
     case HiveScan(table) => table.tableMeta.identifier.table
     case _ => "rows"
   }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.connector.read.Scan
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, V1ScanWrapper}
@@ -42,19 +42,21 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
   def entries: Seq[TableEntry] = optimized.collectWithSubqueries {
     case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
-      val name = r.catalogTable.map(_.identifier.table).orElse(TableName.ofDatabase(r.relation))
-      other(r, name, r.relation.getClass.getSimpleName)
+      other(r, TableName(r.catalogTable.map(_.identifier), r.relation), r.relation.getClass.getSimpleName)
     case r: DataSourceV2ScanRelation => ofConnector(r)
     case r: HiveTableRelation => other(r, Some(r.tableMeta.identifier.table), "hive")
     case r: InMemoryRelation => other(r, r.cacheBuilder.tableName, "cached")
   }
 
   private def ofConnector(r: DataSourceV2ScanRelation): TableEntry = {
-    val scan = batches.filter(_ => numbers.ran).find(_.output.exists(r.outputSet.contains))
-    def read(name: String) = scan.flatMap(PlanNumbers.metric(_, name))
+    val scan = batches.find(_.output.exists(r.outputSet.contains))
     other(r, Some(r.relation.table.name), formatOf(r.scan))
-      .copy(filesRead = read(icebergFiles), rowsRead = read("numOutputRows"))
+      .copy(filesRead = read(scan, icebergFiles), rowsRead = read(scan, "numOutputRows"))
   }
+
+  /** What a scan has counted; None if there is no such scan, or it has not run. */
+  private def read(scan: Option[SparkPlan], metric: String): Option[Long] =
+    scan.filter(_ => numbers.ran).flatMap(PlanNumbers.metric(_, metric))
 
   /** The metric in which Iceberg counts the data files of a scan. */
   private val icebergFiles = "resultDataFiles"
@@ -68,7 +70,6 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     val scan =
       scans.find(s => (s.relation eq fs) && (s.output.isEmpty || s.output.exists(r.outputSet.contains)))
     val footers: Option[TableFooters] = numbers.footers(fs)
-    val read = (name: String) => scan.filter(_ => numbers.ran).flatMap(PlanNumbers.metric(_, name))
     val all =
       if (fs.partitionSchema.isEmpty) None
       else PartitionListing.of(fs.location).map(_.partitionSpec().partitions.size.toLong)
@@ -78,10 +79,10 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
         files = footers.map(_.files.toLong),
         footersRead = footers.map(_.filesRead.toLong),
         partitions = all,
-        partitionsRead = if (fs.partitionSchema.isEmpty) None else read("numPartitions"),
-        filesRead = read("numFiles"),
-        bytesRead = read("filesSize"),
-        rowsRead = read("numOutputRows")
+        partitionsRead = if (fs.partitionSchema.isEmpty) None else read(scan, "numPartitions"),
+        filesRead = read(scan, "numFiles"),
+        bytesRead = read(scan, "filesSize"),
+        rowsRead = read(scan, "numOutputRows")
       )
   }
 

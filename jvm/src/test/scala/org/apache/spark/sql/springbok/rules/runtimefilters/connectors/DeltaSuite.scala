@@ -2,13 +2,13 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Tables of Delta's catalog: which files are read, and that the rows are the same. */
-class DeltaSuite extends SpringbokTest {
+class DeltaSuite extends FactAndDimTest {
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
     "spark.sql.extensions" -> s"io.delta.sql.DeltaSparkSessionExtension,${classOf[SpringbokExtensions].getName}",
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -48,13 +48,6 @@ class DeltaSuite extends SpringbokTest {
   private def files(df: DataFrame): Long = collectWithSubqueries(executed(df)) {
     case s: FileSourceScanExec if !s.output.exists(_.name == "grp") => s.metrics("numFiles").value
   }.sum
-
-  private def why(df: DataFrame) = (told(df), record(df).filters.map(f => (f.state, f.reason.text)))
-
-  private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
-    conf(shuffled: _*)(
-      same(s"SELECT f.*, d.grp FROM $fact f JOIN dim d ON f.$column = d.$column WHERE $where")
-    )
 
   for (column <- Seq("id", "tens", "i", "code", "price", "ts", "day"))
     test(s"files of other values are not read: $column", Smoke) {

@@ -1,13 +1,13 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.HiveScan
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.SparkFilters
 import org.scalatest.Assertion
 
 /** Tables of a Hive metastore, by Hive's readers and by Spark's: which rows reach the joins, and that the answers are the same. */
-class HiveSuite extends SpringbokTest {
+class HiveSuite extends FactAndDimTest {
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
     "spark.sql.catalogImplementation" -> "hive",
     "spark.hadoop.javax.jdo.option.ConnectionURL" ->
@@ -58,17 +58,6 @@ class HiveSuite extends SpringbokTest {
   private def read(df: DataFrame): Long = collectWithSubqueries(executed(df)) { case s @ HiveScan(_) =>
     s.metrics("numOutputRows").value
   }.sum
-
-  /** Rows that pass the filters above them. */
-  private def passed(df: DataFrame): Long = applied(df).map(_.metrics("numOutputRows").value).sum
-
-  private def why(df: DataFrame) =
-    (told(df), record(df).filters.map(f => (f.state, f.reason.text)), executed(df))
-
-  private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
-    conf(shuffled: _*)(
-      same(s"SELECT f.*, d.grp FROM $fact f JOIN dim d ON f.$column = d.$column WHERE $where")
-    )
 
   private def byRow(df: DataFrame, table: String): Assertion = {
     val named = told(df).map(_.left.map(r => (r.code, r.text.contains(table))))

@@ -2,14 +2,14 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.springbok.{Smoke, SpringbokExtensions, SpringbokTest}
+import org.apache.spark.sql.springbok.{Smoke, SpringbokExtensions}
 
 /**
  * Tables of Hudi, with updates and deletes in their base files (copy on write) or in logs beside them (merge on read). Spark
  * reads them as files, so a filter is one more condition of the scan. Hudi decides which conditions it applies to base files
  * whose rows have changes in logs.
  */
-class HudiSuite extends SpringbokTest {
+class HudiSuite extends FactAndDimTest {
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
     "spark.serializer" -> "org.apache.spark.serializer.KryoSerializer",
     "spark.kryo.registrator" -> "org.apache.spark.HoodieSparkKryoRegistrar",
@@ -25,11 +25,11 @@ class HudiSuite extends SpringbokTest {
   private val columns = "id, id DIV 10 AS tens, lpad(id, 8, '0') AS code, 0 AS version, id DIV 1000 AS part"
 
   /** A table whose ids of 2000 to 2063 have moved: updated to another key, deleted, or new. */
-  private def hudi(name: String, kind: String, clauses: String = "", more: String = ""): Unit = {
+  private def hudi(name: String, kind: String, clauses: String): Unit = {
     val location = folder.resolve("hudi").resolve(name)
     spark.sql(
       s"""CREATE TABLE $name (id BIGINT, tens BIGINT, code STRING, version INT, part BIGINT) USING hudi $clauses
-         |TBLPROPERTIES (type = '$kind', primaryKey = 'id', preCombineField = 'version' $more)
+         |TBLPROPERTIES (type = '$kind', primaryKey = 'id', preCombineField = 'version')
          |LOCATION '$location'""".stripMargin
     )
     spark.sql(s"INSERT INTO $name SELECT $columns FROM range(0, 10000, 1, 4)"): Unit
@@ -69,19 +69,6 @@ class HudiSuite extends SpringbokTest {
     case s: FileSourceScanExec if !s.output.exists(a => a.name == "grp" || a.name == "odd") =>
       s.metrics("numFiles").value
   }.sum
-
-  private def passed(df: DataFrame): Long = applied(df).map(_.metrics("numOutputRows").value).sum
-
-  private def notTold(df: DataFrame): Seq[String] = told(df).map(_.fold(_.code, way => way))
-
-  private def why(df: DataFrame) = (files(df), passed(df), notTold(df), record(df).filters.map(_.reason.text))
-
-  private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
-    conf(shuffled: _*)(
-      same(
-        s"SELECT f.id, f.tens, f.code, f.version, d.grp FROM $fact f JOIN dim d ON f.$column = d.$column WHERE $where"
-      )
-    )
 
   for ((name, kind, clause) <- kinds) {
     test(s"rows without a match do not reach the join: $name", Smoke) {

@@ -23,8 +23,6 @@ class IcebergSuite extends IcebergTest {
   /** Data files that the scans have planned to read. */
   private def files(df: DataFrame): Long = scans(df).flatMap(_.metrics.get("resultDataFiles")).map(_.value).sum
 
-  private def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
-
   private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
     conf(shuffled: _*)(
       same(s"SELECT f.id, f.name, d.grp FROM ice.db.$fact f JOIN dim d ON f.$column = d.$column WHERE $where")

@@ -5,12 +5,12 @@ import java.sql.{Connection, DriverManager}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.RowDataSourceScanExec
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
 /** Tables of a database: which rows it sends, and that the answers are the same. */
-class JdbcSuite extends SpringbokTest {
+class JdbcSuite extends FactAndDimTest {
   private val url = "jdbc:h2:mem:springbok"
 
   override protected def sessionConf: Map[String, String] = super.sessionConf ++ Map(
@@ -58,13 +58,6 @@ class JdbcSuite extends SpringbokTest {
     case s: RowDataSourceScanExec =>
       s.metrics("numOutputRows").value
   }.sum
-
-  private def why(df: DataFrame) = (told(df), record(df).filters.map(f => (f.state, f.reason.text)))
-
-  private def joined(fact: String, column: String, where: String = "d.k BETWEEN 2000 AND 2063"): DataFrame =
-    conf(shuffled: _*)(
-      same(s"SELECT f.*, d.grp FROM $fact f JOIN dim d ON f.$column = d.$column WHERE $where")
-    )
 
   for ((column, rows) <- Seq("id" -> 64, "tens" -> 70, "holes" -> 55))
     test(s"the database sends only rows that can join: $column", Smoke) {

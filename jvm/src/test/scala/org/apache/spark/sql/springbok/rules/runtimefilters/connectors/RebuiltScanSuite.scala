@@ -27,8 +27,6 @@ class RebuiltScanSuite extends SpringbokTest {
 
   private def partitions(df: DataFrame): Int = scan(df).inputPartitions.size
 
-  private def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
-
   private def joined(fact: String, where: String): DataFrame =
     conf(shuffled: _*)(same(s"SELECT f.id, f.v, d.grp FROM $fact f JOIN dim d ON f.id = d.key WHERE $where"))
 
