@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
-import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, PlanningConf}
 
 /** Why a join is executed as it is. */
 private[springbok] trait JoinReasons { this: ReasonRegistry =>
@@ -73,6 +73,13 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "BROADCAST_STARTED",
     "its build side is being broadcast already",
     "A running broadcast is not cancelled."
+  )
+
+  val littleData: (Double, Double) => Reason = strategy.of2(
+    "LITTLE_DATA",
+    "the query reads {bytes:size}, too little for the {rules_ms} ms that its planning would take",
+    "Spark plans the whole query. Set this to 0 to have every query planned.",
+    by(PlanningConf.BUDGET)
   )
 
   /** Not documented: it comes from an internal setting. */

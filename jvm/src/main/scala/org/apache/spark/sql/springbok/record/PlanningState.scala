@@ -24,6 +24,9 @@ final class PlanningState extends FailureLog {
   private val estimates = new PlanStats.Lasting
   private val decisions = new DecisionLog
 
+  /** The last re-planning. */
+  @volatile var revised: Option[Revised] = None
+
   private def root: PlanningState = parent.fold(this)(_.root)
 
   /** What the report shows. */
@@ -58,6 +61,20 @@ final class PlanningState extends FailureLog {
   def heldBeside(join: JoinState): Double = joins.filter(_ ne join).map(_.heldBytes).sum
 
   override def failed(rule: String, e: Throwable): Unit = log.failed(rule, e)
+}
+
+/**
+ * A re-planning of adaptive execution.
+ *
+ * @param plan
+ *   the plan that it made
+ * @param stages
+ *   stages that had finished
+ */
+final case class Revised(plan: LogicalPlan, stages: Int) {
+
+  /** Whether it has made this very plan, and no stage has finished since. Spark runs its rules until nothing changes. */
+  def made(other: LogicalPlan, stages: Int): Boolean = (plan eq other) && this.stages == stages
 }
 
 object PlanningState {

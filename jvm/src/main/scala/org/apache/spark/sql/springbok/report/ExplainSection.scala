@@ -20,7 +20,12 @@ private[springbok] object ExplainSection {
       ReportParts
         .of(plan)
         .filter(_.state.isDefined)
-        .fold("")(r => r.session.withActive(lines(r).mkString("\n")))
+        .fold("")(r => r.session.withActive(section(r)))
+
+  private def section(r: ReportParts): String = r.log.left.filter(_ => r.log.joins.isEmpty) match {
+    case Some(why) => s"Spark planned alone: ${why.text}."
+    case None => lines(r).mkString("\n")
+  }
 
   private def running(plan: SparkPlan): Boolean = ReportParts.adaptive(plan).exists { a =>
     !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec])

@@ -76,6 +76,7 @@ final private[springbok] class JoinReport(
       rightKeys = j.rightKeys.map(ExpressionLabel),
       otherConjuncts = j.condition.map(ExpressionLabel),
       plannedBySpark = true,
+      reason = log.left.map(ReasonEntry(_)),
       left = side(None, None, Some(n), 0),
       right = side(None, None, Some(n), 1)
     )
