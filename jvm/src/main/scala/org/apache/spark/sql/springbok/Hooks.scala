@@ -12,6 +12,7 @@ import org.apache.spark.sql.springbok.rules.hints.ResolveFilterHints
 import org.apache.spark.sql.springbok.rules.joins.{
   ChooseJoinStrategy,
   PlanNullAwareAntiJoin,
+  PlanSingleNode,
   ReviseJoinStrategy
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
@@ -28,8 +29,8 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *     | analyzer .......... [ResolveFilterHints] the query's hints on runtime filters
  *   analyzed plan
  *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
- *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy and MarkRepartitions to
- *     |                     the last batch
+ *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode and
+ *     |                     MarkRepartitions to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
@@ -72,7 +73,8 @@ private[springbok] object Hooks {
 
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
-  private val rules = Seq(RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
+  private val rules =
+    Seq(RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode, MarkRepartitions)
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {

@@ -10,4 +10,8 @@ object PlanningConf extends ConfArea {
       "The largest fraction of the time that reading and joining a query's data takes that Springbok's rules may take. A " +
         "query with less data is left to Spark, and the report says so. If 0, every query is planned."
     )
+
+  val SINGLE_NODE: ConfigEntry[Boolean] = flag("planning.singleNode", default = true)(
+    "Whether one task computes a query that reads little data and returns few rows, without shuffles and broadcasts."
+  )
 }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.PlanningConf
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.stats.source.InputBytes
+import org.apache.spark.sql.springbok.stats.source.InputSize
 
 /**
  * Whether a query has so little data that Springbok's rules would take more time than they may save.
@@ -33,13 +33,15 @@ object PlanningBudget {
 
   /** Why a query is left to Spark; None if it is planned. The query's own hints are always looked at. */
   def exceeded(plan: LogicalPlan, conf: SQLConf): Option[Reason] = {
-    val share = conf.getConf(PlanningConf.BUDGET)
     val joins = plan.collect { case j: Join => j }
-    if (share <= 0 || joins.isEmpty || joins.exists(_.hint != JoinHint.NONE) || ChoicePolicy.of(conf).ignoresCost)
-      None
-    else {
-      val rules = rulesMs(plan.collect { case p => p }.size, joins.size)
-      InputBytes.of(plan).filter(workMs(_) * share < rules).map(Reason.littleData(_, rules))
-    }
+    if (joins.isEmpty || joins.exists(_.hint != JoinHint.NONE)) None
+    else ChoicePolicy.of(conf).left(tooLittle(plan, joins.size, conf.getConf(PlanningConf.BUDGET)))
   }
+
+  private def tooLittle(plan: LogicalPlan, joins: Int, share: Double): Option[Reason] =
+    if (share <= 0) None
+    else {
+      val rules = rulesMs(plan.collect { case p => p }.size, joins)
+      InputSize.of(plan).map(_.bytes).filter(workMs(_) * share < rules).map(Reason.littleData(_, rules))
+    }
 }

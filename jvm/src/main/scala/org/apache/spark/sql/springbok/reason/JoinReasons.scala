@@ -82,6 +82,13 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     by(PlanningConf.BUDGET)
   )
 
+  val oneTask: Double => Reason = strategy.of1(
+    "ONE_TASK",
+    "the query reads {bytes:size}, which one task joins without shuffles and broadcasts",
+    "Starting stages and broadcasts takes longer than the work on so little data.",
+    by(PlanningConf.SINGLE_NODE)
+  )
+
   /** Not documented: it comes from an internal setting. */
   val forced: Reason =
     new ReasonTemplate("", "FORCED", "taken at random, for a test", None, "").of()

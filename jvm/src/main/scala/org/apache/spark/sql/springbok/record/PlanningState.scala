@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.record
 import scala.collection.mutable
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
@@ -85,6 +85,18 @@ object PlanningState {
   /** The state that a single node carries. */
   def on(node: LogicalPlan): Option[PlanningState] =
     JoinState.of(node).map(_.query).orElse(node.getTagValue(tag))
+
+  /** Makes a plan carry the state of a query that is left to Spark. The root of a subquery is dropped once it is optimized. */
+  def leave(plan: LogicalPlan, state: PlanningState): Unit = {
+    plan.setTagValue(tag, state)
+    plan match {
+      case s: Subquery => s.child.setTagValue(tag, state)
+      case _ =>
+    }
+  }
+
+  /** Whether the query with this plan is left to Spark. */
+  def isLeft(plan: LogicalPlan): Boolean = plan.getTagValue(tag).exists(_.log.left.isDefined)
 
   /** The state that a plan carries. */
   def of(plan: LogicalPlan): Option[PlanningState] = plan.collectFirst(Function.unlift(on))

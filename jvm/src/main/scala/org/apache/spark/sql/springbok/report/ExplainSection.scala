@@ -23,7 +23,7 @@ private[springbok] object ExplainSection {
         .fold("")(r => r.session.withActive(section(r)))
 
   private def section(r: ReportParts): String = r.log.left.filter(_ => r.log.joins.isEmpty) match {
-    case Some(why) => s"Spark planned alone: ${why.text}."
+    case Some(why) => why.text.capitalize + "."
     case None => lines(r).mkString("\n")
   }
 

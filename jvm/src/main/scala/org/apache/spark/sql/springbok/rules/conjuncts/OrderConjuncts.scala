@@ -39,7 +39,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     case _ if plan.isStreaming => plan
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
-    case _ if PlanningBudget.exceeded(plan, conf).isDefined => plan
+    case _ if PlanningState.isLeft(plan) || PlanningBudget.exceeded(plan, conf).isDefined => plan
     case _ =>
       lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("OrderConjuncts", failed(plan, record), Some(record)) {

@@ -36,7 +36,7 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case _ if !conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming => plan
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
-    case _ if !plan.exists(_.isInstanceOf[Join]) => plan
+    case _ if PlanningState.isLeft(plan) || !plan.exists(_.isInstanceOf[Join]) => plan
     case _ =>
       val record = PlanningState.ofQuery(plan)
       RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
@@ -57,7 +57,7 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
   /** Without a record of its joins, no later rule changes the query. */
   private def left(plan: LogicalPlan, record: PlanningState, why: Reason): LogicalPlan = {
     record.log.left = Some(why)
-    plan.setTagValue(PlanningState.tag, record)
+    PlanningState.leave(plan, record)
     plan
   }
 }
