@@ -94,9 +94,10 @@ private[springbok] object Candidate {
     val on = key.on
     for {
       _ <- Either.cond(!key.side.forbidden, (), Reason.filterHint)
-      application <- FilterKey.of(on.application).toRight(Reason.keyType(on.creation.dataType.sql))
-      _ <- Either
-        .cond(FilterKey.admissible(application), (), Reason.keyExpression(ExpressionLabel(on.application)))
+      compared <- FilterKey.of(on.application).toRight(Reason.keyType(on.creation.dataType.sql))
+      application <- FilterKey
+        .atScan(compared)
+        .toRight(Reason.keyExpression(ExpressionLabel(on.application)))
       source <- BuildSides.sourceKey(key.exchange, key.side.join, key.side.side, on).toRight(Reason.noSummary)
     } yield Candidate(key, application, source)
   }

@@ -122,7 +122,7 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
       policy.separatesGroups(state.id)
     val benefits = for {
       on <- FilterConjunct.of(j, side) if on.range.isEmpty && !FilterHint.forbids(j, side.other.index)
-      key <- FilterKey.of(on.application).filter(FilterKey.admissible)
+      key <- FilterKey.of(on.application).flatMap(FilterKey.atScan)
       retained <- planning.selectivity
         .retained(j, side, on)
         .map(_.fraction)
