@@ -59,7 +59,8 @@ private[cost] object Alternatives {
       everyPair(in).orElse(Option.when(!in.capabilities.cartesian)(Impossible(Reason.notInner)))
     val terms = Seq(
       "network" -> cartesianReads(in.left, in.right, in.cluster),
-      "pairs of rows" -> pairs(in.left, in.right, cartesianPair)
+      "pairs of rows" -> pairs(in.left, in.right, cartesianPair),
+      "tasks" -> cartesianTasks(in.left, in.right, in.cluster)
     )
     Alternative(Cartesian, terms, why)
   }

@@ -137,8 +137,19 @@ object JoinCost {
   /** Bytes that a cartesian product reads: the right side once for each partition of the left. */
   def cartesianReads(left: Side, right: Side, cluster: Cluster): Double =
     if (left.bytes < 0 || right.bytes < 0) Unknown
-    else
-      left.bytes + right.bytes * math.max(1.0, math.max(cluster.cores.toDouble, left.bytes / scanPartition))
+    else left.bytes + right.bytes * partitions(left, cluster)
+
+  /**
+   * Cost of the tasks of a cartesian product, one for each partition of the left with each of the right. A task is charged
+   * as one of a stage that has a task on every core ([[stageBytesPerCore]]).
+   */
+  def cartesianTasks(left: Side, right: Side, cluster: Cluster): Double =
+    if (left.bytes < 0 || right.bytes < 0) Unknown
+    else partitions(left, cluster) * partitions(right, cluster) * stageBytesPerCore
+
+  /** Partitions of a side; at least one for each core where nobody has counted them. */
+  private def partitions(side: Side, cluster: Cluster): Double =
+    side.layout.partitions.fold(math.max(cluster.cores.toDouble, side.bytes / scanPartition))(_.toDouble)
 
   private val scanPartition = 128.0 * (1 << 20)
 

@@ -243,6 +243,16 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinCost.chains(few, few.rows.map(_ + 100), half) == 100 * JoinCost.chainedPair / 2)
   }
 
+  test("a cartesian product is charged for its tasks") {
+    val one = Side(SideSize(Some(1), 8, Some(8)))
+    val in = input(one, one)
+      .copy(capabilities = Capabilities.nonEqui(broadcast = Sides(true, true), cartesian = true))
+    assert(JoinChoice(in).chosen == Strategy.NestedLoop(BuildRight))
+    // One task is less than the stage of a broadcast.
+    val single = one.laidOut(_.copy(partitions = Some(1)))
+    assert(JoinChoice(in.on(single, single)).chosen == Strategy.Cartesian)
+  }
+
   test("without equality: the smaller side is held by every task, or the cartesian product is read") {
     val in = input(side(100 * mb), side(mb))
       .copy(capabilities = Capabilities.nonEqui(broadcast = Sides(true, true), cartesian = true))

@@ -141,6 +141,11 @@ class MechanismSuite extends SpringbokTest {
   private def honoured(hint: String, notes: Seq[String]): Boolean =
     notes.isEmpty || hint.contains(",")
 
+  test("two aggregates of one row are joined by a nested loop and not as a cartesian product") {
+    val df = same("SELECT * FROM (SELECT count(*) a FROM big) x, (SELECT count(*) b FROM medium) y")
+    assert(joins(df).head.isInstanceOf[BroadcastNestedLoopJoinExec], executed(df))
+  }
+
   test("hints without equality: only a broadcast or a cartesian product can be followed") {
     def df(hint: String, kind: String = "JOIN") =
       same(s"SELECT /*+ $hint(s) */ count(*) FROM medium m $kind small s ON m.g < s.g")
