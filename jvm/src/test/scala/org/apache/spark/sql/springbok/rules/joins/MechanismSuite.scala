@@ -146,6 +146,24 @@ class MechanismSuite extends SpringbokTest {
     assert(joins(df).head.isInstanceOf[BroadcastNestedLoopJoinExec], executed(df))
   }
 
+  test("a limit of -1 leaves only memory to limit a broadcast") {
+    def limit(df: DataFrame) = decision(df).input.get.limits.broadcast
+    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "-1", off) {
+      val df = same("SELECT count(*), max(b.t) FROM big b JOIN medium m ON b.k = m.k")
+      assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec])
+      assert(limit(df).bytes == Long.MaxValue && limit(df).measuredBytes == Long.MaxValue)
+    }
+    // Memory still does.
+    conf(
+      JoinConf.BROADCAST_BYTES_LIMIT.key -> "-1",
+      JoinConf.BROADCAST_MEMORY_FRACTION.key -> "0.00001",
+      off
+    ) {
+      val df = same("SELECT count(*), max(b.t) FROM big b JOIN medium m ON b.k = m.k")
+      assert(joins(df).head.isInstanceOf[ShuffledJoin])
+    }
+  }
+
   test("hints without equality: only a broadcast or a cartesian product can be followed") {
     def df(hint: String, kind: String = "JOIN") =
       same(s"SELECT /*+ $hint(s) */ count(*) FROM medium m $kind small s ON m.g < s.g")
