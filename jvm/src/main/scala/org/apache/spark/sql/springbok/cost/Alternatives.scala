@@ -28,6 +28,7 @@ private[cost] object Alternatives {
     val why =
       if (!can.equi) notEqui(in)
       else if (!can.hash(side)) Some(Impossible(Reason.joinType("shuffled hash", side)))
+      else if (in.wishes.merge && can.mergeable) Some(Unwise(Reason.mergePreferred))
       else if (tracksMatches(in, side)) Some(Unwise(Reason.tracksMatches(side)))
       else BuildSideLimit.hashTable(build, probe, in).map(Unwise(_))
     val table =
@@ -75,6 +76,7 @@ private[cost] object Alternatives {
 
   private def cannotBroadcast(in: JoinInput, side: BuildSide, strategy: String): Option[RuledOut] =
     if (!in.capabilities.broadcast(side)) Some(Impossible(Reason.joinType(strategy, side)))
+    else if (in.wishes.shuffle) Some(Impossible(Reason.shuffleHint))
     else BuildSideLimit.broadcast(in.sides(side), in).map(Unwise(_))
 
   /**

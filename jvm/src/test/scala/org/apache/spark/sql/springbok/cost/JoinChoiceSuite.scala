@@ -243,6 +243,25 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinCost.chains(few, few.rows.map(_ + 100), half) == 100 * JoinCost.chainedPair / 2)
   }
 
+  test("a wish for a shuffle rules broadcasts out, one for a merge rules hash tables out") {
+    val in = input(side(10000 * mb), side(10 * mb))
+    assert(JoinChoice(in).chosen == Strategy.Broadcast(BuildRight))
+    val shuffled = JoinChoice(in.copy(wishes = Wishes(shuffle = true)))
+    assert(shuffled.chosen == Strategy.ShuffledHash(BuildRight))
+    assert(shuffled.alternatives.flatMap(ruledOutBy).contains("SHUFFLE_HINT"))
+    // Where costs are unknown, too.
+    val blind = input(side(10000 * mb), unknown).copy(wishes = Wishes(shuffle = true))
+    assert(JoinChoice(blind).distribution.contains(Distribution.Partitioned))
+    val large = input(side(1000 * mb), side(900 * mb))
+    assert(JoinChoice(large).chosen == Strategy.ShuffledHash(BuildRight))
+    val merged = large.copy(wishes = Wishes(merge = true))
+    assert(JoinChoice(merged).chosen == Strategy.SortMerge)
+    assert(JoinChoice(merged).alternatives.flatMap(ruledOutBy).contains("SORT_MERGE_PREFERRED"))
+    // It is no wish against a broadcast, nor for what cannot be merged.
+    assert(JoinChoice(in.copy(wishes = Wishes(merge = true))).chosen == Strategy.Broadcast(BuildRight))
+    assert(JoinChoice(merged.allowing(_.copy(mergeable = false))).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+
   test("a cartesian product is charged for its tasks") {
     val one = Side(SideSize(Some(1), 8, Some(8)))
     val in = input(one, one)

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, JoinState}
+import org.apache.spark.sql.springbok.record.{JoinState, RelationHint}
 
 /**
  * The side of a join that its filters are made from.
@@ -24,10 +24,10 @@ final private[springbok] case class CreationSide(
   def application: SparkPlan = Sides.children(join)(side.other)
 
   /** Whether the query asks for filters on the application side. */
-  def hinted: Boolean = FilterHint.wants(join, side.other.index)
+  def hinted: Boolean = RelationHint.wants(join, side.other.index)
 
   /** Whether the query forbids filters on the application side. */
-  def forbidden: Boolean = FilterHint.forbids(join, side.other.index)
+  def forbidden: Boolean = RelationHint.forbids(join, side.other.index)
 }
 
 /** A key of a creation side, and what statistics say about its filters. */

@@ -22,7 +22,7 @@ import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.{FilterKey, TriedKey}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.FilterHint
+import org.apache.spark.sql.springbok.record.RelationHint
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableColumns, ScanConnector}
 
 /**
@@ -76,7 +76,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
     case e: Exchange if exchanges.shared(e) => Nil
     case _: BroadcastExchangeExec if prunes => Nil
-    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => FilterHint.forbids(j, r.child))
+    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => RelationHint.forbids(j, r.child))
     case _ => KeyTrace.routes(p, key)
   }
 
@@ -138,7 +138,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
       case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
       case _ if isScan(p) && TriedKey.is(key) =>
         Some(Reason.keyExpression(ExpressionLabel(TriedKey.untried(key))))
-      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => FilterHint.forbids(j, r.child)) =>
+      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => RelationHint.forbids(j, r.child)) =>
         Some(Reason.filterHint)
       case _ =>
         KeyTrace.routes(p, key).iterator.flatMap(r => stopped(p.children(r.child), r.key)).nextOption()
