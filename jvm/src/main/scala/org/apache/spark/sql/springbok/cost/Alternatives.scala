@@ -18,7 +18,7 @@ private[cost] object Alternatives {
 
   private def broadcast(in: JoinInput, side: BuildSide): Alternative = {
     val build = in.sides(side)
-    val terms = shared(build, sent(in, build) :+ stage(in)) :+ chained(in, side, build.size.table)
+    val terms = shared(build, sent(in, side) :+ stage(in)) :+ chained(in, side, build.size.table)
     Alternative(Broadcast(side), terms, notEqui(in).orElse(cannotBroadcast(in, side, "broadcast")))
   }
 
@@ -50,7 +50,7 @@ private[cost] object Alternatives {
     val compared = "pairs of rows" -> pairs(in.left, in.right, nestedLoopPair)
     Alternative(
       NestedLoop(side),
-      sent(in, in.sides(side)) :+ compared :+ stage(in),
+      sent(in, side) :+ compared :+ stage(in),
       everyPair(in).orElse(cannotBroadcast(in, side, "broadcast nested loop"))
     )
   }
@@ -86,7 +86,8 @@ private[cost] object Alternatives {
    */
   private def tracksMatches(in: JoinInput, side: BuildSide): Boolean = in.capabilities.preserved(side)
 
-  private def sent(in: JoinInput, build: Side): Terms = JoinCost.broadcast(build, in.cluster)
+  private def sent(in: JoinInput, build: BuildSide): Terms =
+    JoinCost.broadcast(in.sides(build), in.cluster, probe(in, build).layout.tasks)
 
   /** This join's part of the cost of a broadcast that serves several joins. */
   private def shared(build: Side, terms: Terms): Terms =

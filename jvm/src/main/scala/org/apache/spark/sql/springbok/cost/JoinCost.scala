@@ -27,14 +27,18 @@ object JoinCost {
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
    * executor the table is there already. All of them are of [[SideSize.risked]] bytes. What a filter from the other side would
    * have spared is made and sent in full.
+   *
+   * @param probeTasks
+   *   tasks that look rows up, None if unknown. An executor fetches the relation when it runs its first one
    */
-  def broadcast(build: Side, cluster: Cluster): Terms =
+  def broadcast(build: Side, cluster: Cluster, probeTasks: Option[Double] = None): Terms =
     if (build.bytes < 0 || cluster.executors < 1) Seq("network" -> Unknown)
     else {
       val parallel = math.max(1.0, math.sqrt(cluster.coresPerExecutor.toDouble))
+      val nodes = probeTasks.fold(cluster.remote.toDouble)(math.min(_, cluster.remote.toDouble))
       Seq(
-        "network" -> build.size.risked * cluster.remote,
-        "hash tables" -> build.size.risked * cluster.remote * parallel,
+        "network" -> build.size.risked * nodes,
+        "hash tables" -> build.size.risked * nodes * parallel,
         "driver" -> build.size.risked * cluster.cores * driverShare,
         "no filter" -> build.unfiltered
       )

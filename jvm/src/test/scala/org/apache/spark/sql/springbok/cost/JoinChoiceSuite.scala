@@ -72,8 +72,13 @@ class JoinChoiceSuite extends AnyFunSuite {
         JoinCost.broadcast(side(100), cluster)
       ) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
     )
+    // Executors without a task of the probe side fetch nothing.
+    def probed(by: Double) = JoinCost.sum(JoinCost.broadcast(side(100), cluster, Some(by)))
+    assert(probed(3) == 100 * 3 + 100 * 3 * 2 + 100 * 10 * 4 * JoinCost.driverShare)
+    assert(probed(11) == JoinCost.sum(JoinCost.broadcast(side(100), cluster)))
     // Where the driver is the executor nothing is sent.
     val local = cluster.copy(executors = 1, local = true)
+    assert(JoinCost.broadcast(side(100), local, Some(1)) == JoinCost.broadcast(side(100), local))
     assert(JoinCost.sum(JoinCost.broadcast(side(100), local)) == 100 * 4 * JoinCost.driverShare)
   }
 

@@ -98,7 +98,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
         partitions = partitioning.map(_.partitions),
         largestPartition = exchange.flatMap(largestPartition(_, e)),
         sorted = partitioning.exists(_.sortedBy(keys)),
-        sent = exchange.isDefined
+        sent = exchange.isDefined,
+        tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf)
       ),
       BroadcastUse(
         sharedBy = planning.sharing(p, keys),

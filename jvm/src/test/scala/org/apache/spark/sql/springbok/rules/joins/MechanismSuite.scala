@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
-import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
+import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinDecision
 
@@ -176,6 +176,21 @@ class MechanismSuite extends SpringbokTest {
   test("two aggregates of one row are joined by a nested loop and not as a cartesian product") {
     val df = same("SELECT * FROM (SELECT count(*) a FROM big) x, (SELECT count(*) b FROM medium) y")
     assert(joins(df).head.isInstanceOf[BroadcastNestedLoopJoinExec], executed(df))
+  }
+
+  test("a broadcast is charged for the executors that run the probe side") {
+    conf(ClusterConf.EXECUTORS.key -> "50", "spark.sql.files.maxPartitionBytes" -> "256k", off) {
+      val df = spark.sql("SELECT count(*), max(b.t) FROM big b JOIN small s ON b.k = s.k WHERE b.g > 3")
+      val in = decision(df).input.get
+      val n = in.left.layout.tasks.get
+      assert(n > 1 && n < 50, n)
+      val sent = decision(df).choice.alternatives
+        .find(_.strategy == Strategy.Broadcast(BuildRight))
+        .get
+        .terms
+        .toMap
+      assert(sent("network") == in.right.size.risked * n)
+    }
   }
 
   test("a limit of -1 leaves only memory to limit a broadcast") {
