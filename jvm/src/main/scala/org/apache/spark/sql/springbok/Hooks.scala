@@ -8,7 +8,7 @@ import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.report.ui.FinishedQueries
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
-import org.apache.spark.sql.springbok.rules.hints.ResolveFilterHints
+import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{
   ChooseJoinStrategy,
   PlanNullAwareAntiJoin,
@@ -26,7 +26,7 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *
  * {{{
  *   parsed plan
- *     | analyzer .......... [ResolveFilterHints] the query's hints on runtime filters
+ *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
  *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
  *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode and
@@ -54,7 +54,7 @@ private[springbok] object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
-    SparkPlanning.injectHintRule(e, ResolveFilterHints)
+    SparkPlanning.injectHintRule(e, ResolveRelationHints)
     e.injectResolutionRule(session => new ReportHint(session.asInstanceOf[SparkSession]))
     ReportFunctions.into(e)
     // Called in the thread that plans, which may be another one than has optimized.

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, PlanningConf}
 
 /** Why a join is executed as it is. */
@@ -108,6 +109,18 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "The hash table of an outer join is built from the other side, or the join is a sort-merge join."
   )
   def tracksMatches(build: BuildSide): Reason = preservedSide(Reason.side(build))
+
+  val shuffleHint: Reason = alternative.fixed(
+    "SHUFFLE_HINT",
+    "the query's hint SHUFFLE asks for a join without a broadcast",
+    "`/*+ SHUFFLE(t) */` lets the costs choose between a shuffled hash join and a sort-merge join. It is Impala's hint of this name."
+  )
+  val mergePreferred: Reason = alternative.fixed(
+    "SORT_MERGE_PREFERRED",
+    "the session prefers sort-merge joins",
+    "Spark's setting is followed if it is set to true. It is true by default, and then the costs decide.",
+    by(SQLConf.PREFER_SORTMERGEJOIN)
+  )
 
   val notEqui: Reason = alternative.fixed(
     "NOT_EQUI_JOIN",

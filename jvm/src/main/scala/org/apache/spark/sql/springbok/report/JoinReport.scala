@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
+import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin, RelationHint}
 import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
 
 /**
@@ -210,8 +210,9 @@ private[springbok] object JoinReport {
     val wishes = sides.flatMap { case (side, h) => h.flatMap(_.strategy).map(side -> _) }
     val has = Strategy.of(j)
     def broadcasts(side: BuildSide) = has == Strategy.Broadcast(side) || has == Strategy.NestedLoop(side)
+    val shuffled = sides.exists(s => RelationHint.shuffles(s._2))
     // Of several wishes one can come true.
-    Option.when(wishes.nonEmpty)(wishes.exists {
+    Option.when(wishes.nonEmpty || shuffled)(shuffled && j.isInstanceOf[ShuffledJoin] || wishes.exists {
       case (side, BROADCAST) => broadcasts(side)
       case (side, h) if h == SHUFFLE_HASH || SparkAdaptive.prefersShuffledHash(h) =>
         has == Strategy.ShuffledHash(side)

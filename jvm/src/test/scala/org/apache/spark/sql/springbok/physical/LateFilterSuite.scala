@@ -57,7 +57,8 @@ class LateFilterSuite extends SpringbokTest {
       "a semi join" -> "fact f LEFT SEMI JOIN (SELECT * FROM mid WHERE g = 7) m ON f.k = m.k",
       "an outer join" -> "fact f RIGHT JOIN (SELECT * FROM mid WHERE g = 7) m ON f.k = m.k",
       "strings and nulls" -> "fact f JOIN mid m ON f.name = m.name WHERE g = 7",
-      "doubles" -> "fact f JOIN mid m ON f.d = m.d WHERE g = 7"
+      "doubles" -> "fact f JOIN mid m ON f.d = m.d WHERE g = 7",
+      "a key that might raise an error" -> "fact f JOIN mid m ON f.k + 1 = m.k WHERE g = 7"
     )
   )
     test(s"$strategy: $what") {
