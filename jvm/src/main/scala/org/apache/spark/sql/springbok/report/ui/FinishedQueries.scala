@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.report.ui
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Collections, WeakHashMap}
 
 import org.apache.spark.SparkContext
@@ -75,6 +76,6 @@ private[springbok] object FinishedQueries {
     lazy val short = r.copy(joins = r.joins.map(_.copy(alternatives = Nil)))
     Iterator(() => whole, () => ReportJson.write(short), () => ReportJson.write(short.copy(fragments = Nil)))
       .map(_())
-      .find(_.length <= most)
+      .find(_.getBytes(UTF_8).length <= most)
   }
 }
