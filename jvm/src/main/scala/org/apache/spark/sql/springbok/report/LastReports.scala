@@ -12,8 +12,6 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterState, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
 
 /**
@@ -52,7 +50,7 @@ object LastReports extends Logging {
   ): Option[(QueryReport, String)] = {
     val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
     ReportParts.stateOf(qe.optimizedPlan).flatMap { state =>
-      if (log.isInfoEnabled) logInfo(line(run, state, qe))
+      if (log.isInfoEnabled) logInfo(line(run, QueryCounts.of(state, qe.executedPlan), qe))
       Option.when(history > 0 || needed) {
         val report = SpringbokReport.of(qe).copy(execution = Some(run))
         val json = ReportJson.write(report)
@@ -79,15 +77,11 @@ object LastReports extends Logging {
   }
 
   /** For the log: neither names nor values of the query. */
-  private[springbok] def line(run: ExecutionEntry, r: PlanningState, qe: QueryExecution): String = {
-    val (joins, filters) = (r.log.joins, r.log.filters)
-    val graph = new PlanGraph(qe.executedPlan)
-    val ours = graph.nodes.count(n => JoinState.decision(n.plan).exists(_.choice.chosen != Strategy.Spark))
-    val removed = new FilterReport(r.log, graph, new PlanNumbers(graph, ran = true, r.lasting)).rowsRemoved
+  private[springbok] def line(run: ExecutionEntry, c: QueryCounts, qe: QueryExecution): String = {
     val application = qe.sparkSession.sparkContext.applicationId
     s"query ${run.id} of $application, ${QueryIdentity.statement(qe.logical)}, started ${run.startMs}, ${run.durationMs} ms: " +
-      s"planned $ours of ${joins.size} joins, used ${filters.count(_.state.isInstanceOf[FilterState.Used])} of " +
-      s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
+      s"planned ${c.planned} of ${c.joins} joins, used ${c.filtersUsed} of ${c.filters} filters, " +
+      s"which removed ${c.rowsRemoved} rows"
   }
 
   /** The session's last `n` reports as JSON, the newest first. */
