@@ -36,7 +36,7 @@ object LastReports extends Logging {
   private[report] def ended(e: SparkListenerSQLExecutionEnd): Option[ExecutionEntry] = executions.ended(e)
 
   /**
-   * A query has ended: one line in the log, and its report.
+   * A query has ended: one line in the log, its numbers in the application's metrics, and its report.
    *
    * @param needed
    *   whether the report is made even if no session keeps it
@@ -46,11 +46,14 @@ object LastReports extends Logging {
   private[report] def finished(
       run: ExecutionEntry,
       qe: QueryExecution,
+      metrics: QueryMetrics,
       needed: Boolean
   ): Option[(QueryReport, String)] = {
     val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
     ReportParts.stateOf(qe.optimizedPlan).flatMap { state =>
-      if (log.isInfoEnabled) logInfo(line(run, QueryCounts.of(state, qe.executedPlan), qe))
+      val counts = QueryCounts.of(state, qe.executedPlan)
+      metrics.add(counts)
+      if (log.isInfoEnabled) logInfo(line(run, counts, qe))
       Option.when(history > 0 || needed) {
         val report = SpringbokReport.of(qe).copy(execution = Some(run))
         val json = ReportJson.write(report)
