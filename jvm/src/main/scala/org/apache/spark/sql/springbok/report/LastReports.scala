@@ -6,7 +6,7 @@ import java.util.concurrent.TimeoutException
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.SparkListenerJobStart
+import org.apache.spark.scheduler.{SparkListenerEvent, SparkListenerJobStart}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
@@ -28,8 +28,11 @@ object LastReports extends Logging {
 
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
   private val executions = new Executions
+  private val thriftUsers = new ThriftUsers
 
   private[report] def started(e: SparkListenerSQLExecutionStart): Unit = executions.started(e)
+
+  private[report] def event(e: SparkListenerEvent): Unit = thriftUsers.event(e)
 
   private[report] def started(e: SparkListenerJobStart): Unit = executions.job(e)
 
@@ -55,7 +58,7 @@ object LastReports extends Logging {
       metrics.add(counts)
       if (log.isInfoEnabled) logInfo(line(run, counts, qe))
       Option.when(history > 0 || needed) {
-        val report = SpringbokReport.of(qe).copy(execution = Some(run))
+        val report = byUser(SpringbokReport.of(qe).copy(execution = Some(run)), run)
         val json = ReportJson.write(report)
         if (history > 0)
           keep(qe.sparkSession, history, Entry(json, plans(qe.analyzed).map(_.semanticHash()).toSet))
@@ -63,6 +66,10 @@ object LastReports extends Logging {
       }
     }
   }
+
+  /** The report with the user of its Thrift session, if it has one. */
+  private def byUser(r: QueryReport, run: ExecutionEntry): QueryReport =
+    run.jobGroup.flatMap(thriftUsers.of).fold(r)(u => r.copy(query = r.query.copy(user = u)))
 
   /** The plan and what it stands upon, down to the first operator with several inputs. */
   private def plans(p: LogicalPlan): Seq[LogicalPlan] = p +: (p match {

@@ -37,7 +37,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     case e: SparkListenerSQLExecutionEnd =>
       for (run <- LastReports.ended(e) if e.executionFailure.isEmpty)
         RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(report(run, e.qe)))
-    case _ =>
+    case other => LastReports.event(other)
   }
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = events.end()
