@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from weakref import WeakSet
 
 from springbok import _jvm
 from springbok.errors import SpringbokError
@@ -64,11 +65,16 @@ class Classic:
 class Connect:
     """The server of a Spark Connect session, asked in SQL, and by a hint that replaces a query by its report."""
 
+    # A session that has the extension keeps it, so its server is asked once.
+    _known: ClassVar[WeakSet[SparkSession]] = WeakSet()
+
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
         # Without the extension, the hint would be ignored and the query would run.
-        if not is_active(spark):
-            raise SpringbokError(_INACTIVE)
+        if spark not in self._known:
+            if not is_active(spark):
+                raise SpringbokError(_INACTIVE)
+            self._known.add(spark)
 
     def planned(self, df: DataFrame) -> str:
         """See `Server`."""

@@ -23,7 +23,7 @@ def test_why_not(spark: SparkSession, executed: DataFrame) -> None:
     assert none.startswith("There is no bloom filter on customer") or "declined" in none
     with pytest.raises(springbok.SpringbokError, match="reads no table 'nation'; it reads customer, lineitem, orders"):
         springbok.why_not(executed, "filter", table="nation")
-    with pytest.raises(springbok.SpringbokError, match="neither a strategy nor a filter"):
+    with pytest.raises(springbok.SpringbokError, match="neither a distribution, nor a strategy, nor a filter"):
         springbok.why_not(executed, "teleport")
 
 

@@ -63,14 +63,17 @@ def job(folder: Path, *conf: str) -> Iterator[str]:
 
 
 @contextmanager
-def server(folder: Path, jar: str | None) -> Iterator[str]:
-    """A History Server of these event logs, with this jar on its class path; the address of the application."""
+def server(folder: Path, jar: str | None, **more: str) -> Iterator[str]:
+    """A History Server of these event logs, with this jar on its class path; the address of the application.
+
+    Its settings `more` are named without `spark.history.`, with underscores for dots.
+    """
     port = free_port()
     options = {
         "spark.history.fs.logDirectory": (folder / "events").as_uri(),
         "spark.history.ui.port": str(port),
         "spark.history.fs.update.interval": "1s",
-    }
+    } | {f"spark.history.{k.replace('_', '.')}": v for k, v in more.items()}
     env = environment() | {"SPARK_HISTORY_OPTS": " ".join(f"-D{k}={v}" for k, v in options.items())}
     env |= {"SPARK_DAEMON_CLASSPATH": jar} if jar else {}
     command = [str(HOME / "bin" / "spark-class"), "org.apache.spark.deploy.history.HistoryServer"]
@@ -92,6 +95,15 @@ def get(url: str) -> str:
     with urllib.request.urlopen(url, timeout=30) as answer:
         text: str = answer.read().decode()
         return text
+
+
+def status(url: str) -> int:
+    """The status of a page."""
+    try:
+        get(url)
+    except urllib.error.HTTPError as e:
+        return e.code
+    return 200
 
 
 def until(url: str, condition: Callable[[str], bool]) -> str:

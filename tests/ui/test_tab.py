@@ -51,6 +51,25 @@ def test_a_history_server_without_the_jar_reads_the_log(tmp_path: Path) -> None:
         assert "Springbok" not in history.get(f"{url}/jobs/")
 
 
+# Without a filter that knows the user, Spark takes the one that doAs names.
+PAGES = ("springbok/?doAs={}", "springbok/query/?id=1&doAs={}", "springbok/query/?id=99&doAs={}")
+STRANGER = {page: 403 for page in PAGES}
+FRIEND = {page: 200 for page in PAGES}
+
+
+def _seen(url: str, user: str) -> dict[str, int]:
+    return {page: history.status(f"{url}/{page.format(user)}") for page in PAGES}
+
+
+def test_only_those_whom_the_view_acls_name_see_the_tab(tmp_path: Path) -> None:
+    acls = ("spark.acls.enable=true", "spark.ui.view.acls=alice")
+    with history.job(tmp_path, *acls) as url:
+        history.until(f"{url}/springbok/?doAs=alice", lambda text: "query/?id=" in text)
+        assert _seen(url, "alice") == FRIEND and _seen(url, "mallory") == STRANGER
+    with history.server(tmp_path, springbok.jar_path(), ui_acls_enable="true") as url:
+        assert _seen(url, "alice") == FRIEND and _seen(url, "mallory") == STRANGER
+
+
 @pytest.mark.slow
 def test_a_damaged_report_is_one_sentence(tmp_path: Path) -> None:
     with history.job(tmp_path):

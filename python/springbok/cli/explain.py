@@ -11,6 +11,7 @@ from springbok._jvm import spark_errors
 from springbok.checks import CONDITIONS
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
+from springbok.explanations import why_not
 from springbok.reports import report
 
 if TYPE_CHECKING:
@@ -34,12 +35,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CONDITION",
         help=f"fail if the plan violates it, such as max_broadcast=1g or no_cartesian; among {', '.join(CONDITIONS)}",
     )
+    parser.add_argument(
+        "--why-not",
+        metavar="WHAT",
+        help="instead of the report, say why a join or filter is not this: colocate, broadcast, bloom, late, ...",
+    )
+    parser.add_argument("--table", help="with --why-not: only joins with keys of this table, or filters on its scan")
     parser.add_argument("--master", default="local[*]", help="Spark master (default: local[*])")
     parser.add_argument("--memory", default="2g", help="driver memory (default: 2g)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report; with `--run` after running the query.
+    """Print the report, or the answer to a question about it; with `--run` after running the query.
 
     Raises:
         SpringbokError: a file or folder that cannot be read, SQL that Spark refuses, a path that cannot be written, a
@@ -55,7 +62,10 @@ def run(args: argparse.Namespace) -> int:
             if args.run:
                 df.collect()
         r = report(df)
-        print(r.to_json() if args.json else r.text(verbose=args.verbose))
+        if args.why_not:
+            print(why_not(r, args.why_not, args.table))
+        else:
+            print(r.to_json() if args.json else r.text(verbose=args.verbose))
         if args.html:
             print(r.save_html(args.html).resolve(), file=sys.stderr)
         r.check(**_conditions(args.check))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from springbok.model.decisions import Alternative, Conjunct, Conjuncts, Filter, Join, JoinOrder, Reason, Side
-from springbok.model.plan import Exchange, Fragment, Node, Partitioning, Slot, Table
+from springbok.model.decisions import Alternative, Conjunct, Conjuncts, Filter, Join, JoinOrder, KeyColumn, Reason, Side
+from springbok.model.plan import Bucketing, Exchange, Fragment, Node, Partitioning, Slot, Table, Transform
 from springbok.model.report import (
     FORMAT_VERSION,
     ComparisonData,
@@ -18,6 +18,7 @@ from springbok.model.report import (
 __all__ = [
     "FORMAT_VERSION",
     "Alternative",
+    "Bucketing",
     "ComparisonData",
     "Conjunct",
     "Conjuncts",
@@ -28,6 +29,7 @@ __all__ = [
     "Join",
     "JoinChange",
     "JoinOrder",
+    "KeyColumn",
     "Node",
     "Partitioning",
     "Query",
@@ -38,4 +40,5 @@ __all__ = [
     "Side",
     "Slot",
     "Table",
+    "Transform",
 ]

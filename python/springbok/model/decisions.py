@@ -20,8 +20,16 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class KeyColumn:
+    """Where a key of a join comes from: the id of its table if it is one, and the column if the key is one."""
+
+    table: int | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
 class Side:
-    """One input of a join.
+    """One input of a join: the ids of the tables that it reads, and where its keys come from.
 
     `rows`, `row_bytes` and `bound_bytes` (not exceeded) are what the decision was made on; `estimated_rows` is what was
     estimated at first, `q_error` the factor between that and what was observed.
@@ -29,6 +37,8 @@ class Side:
 
     rows_source: str
     partitioned: bool
+    tables: tuple[int, ...] = ()
+    keys: tuple[KeyColumn, ...] = ()
     rows: float | None = None
     row_bytes: float | None = None
     bound_bytes: float | None = None
@@ -99,7 +109,10 @@ class Filter:
 
     `status` is placed, used, unused or declined; rows are those that were tested at the scan; `waited_ms` is the time
     from the start of the build side's stage to the decision, for which the scan had to wait. `pushed` is how the scan
-    itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not.
+    itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not. `target_id` is
+    the id of the target table. `timing` is waits, local (the scan is in the stage of a broadcast join, which starts
+    after the build side anyway) or late. The expected times are those of all cores: what the key's filters save, and
+    what is lost by waiting.
     """
 
     join: int
@@ -109,12 +122,16 @@ class Filter:
     id: str | None = None
     target_table: str | None = None
     target_column: str | None = None
+    target_id: int | None = None
     from_fragment: int | None = None
     to_fragments: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
     pushed: str | None = None
     not_pushed: Reason | None = None
     expected_retained: float | None = None
+    timing: str | None = None
+    expected_benefit_ms: float | None = None
+    expected_idle_ms: float | None = None
     build_rows: int | None = None
     build_keys: int | None = None
     bytes: int | None = None

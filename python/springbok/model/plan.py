@@ -15,9 +15,31 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class Bucketing:
+    """The buckets of a table of files. Rows with equal values in these columns are in one bucket."""
+
+    columns: tuple[str, ...]
+    buckets: int
+    sorted_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A transform of columns such as `bucket(8, id)`: its name, the columns, its other arguments, and all as text."""
+
+    name: str
+    columns: tuple[str, ...]
+    arguments: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, once for each time that the query reads it.
 
+    `id` is its position. `qualified_name` is its name in a catalog as SQL takes it. `source` is files, connector, hive,
+    cached or other. `stored_by` are the transforms by which a connector stores its rows together, `stored_partitions`
+    the number of partitions that its scan reports by them.
     `rows_source` is analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
     columns whose distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a
     table of the session catalog. What ends in `_read` was observed.
@@ -26,11 +48,17 @@ class Table:
     format: str
     bytes: int
     rows_source: str
+    id: int = 0
+    source: str = "other"
     name: str | None = None
+    qualified_name: str | None = None
     rows: float | None = None
     missing_statistics: tuple[str, ...] = ()
     analyze: str | None = None
     slots: tuple[Slot, ...] = ()
+    bucketing: Bucketing | None = None
+    stored_by: tuple[Transform, ...] = ()
+    stored_partitions: int | None = None
     files: int | None = None
     footers_read: int | None = None
     partitions: int | None = None

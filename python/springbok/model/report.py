@@ -71,7 +71,11 @@ class Saved:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The strategy report of one query; `state` is planned or executed."""
+    """The strategy report of one query; `state` is planned or executed.
+
+    `settings` are those that differ from their defaults, `effective` the values of some that decide what joins and
+    filters may do, whether they are set or not.
+    """
 
     version: int
     springbok: str
@@ -92,6 +96,7 @@ class ReportData:
     note: str | None = None
     execution: Execution | None = None
     saved: Saved | None = None
+    effective: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:

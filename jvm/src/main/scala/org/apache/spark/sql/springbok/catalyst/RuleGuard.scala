@@ -32,6 +32,14 @@ object RuleGuard extends Logging {
   /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
   def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
 
+  private val failed = new LongAdder
+
+  /** Time in ns in all of Springbok's rules since the JVM started. */
+  def spentNanos: Long = spent.values.asScala.map(_.sum()).sum
+
+  /** Failures of Springbok's rules since the JVM started. */
+  def failures: Long = failed.sum()
+
   /** In Springbok's own tests, a failure that was not injected fails the query. */
   private val strict = java.lang.Boolean.getBoolean("springbok.testing")
 
@@ -71,6 +79,7 @@ object RuleGuard extends Logging {
           )
           logDebug(s"$rule failed", e)
         }
+        failed.increment()
         record.foreach(_.failed(rule, e))
         original
     } finally if (planning) spent.computeIfAbsent(rule, _ => new LongAdder).add(System.nanoTime() - start)

@@ -50,19 +50,21 @@ final class DecisionLog extends FailureLog {
   /**
    * Places the filter from a key of a join to a column. A later planning finds the same filter, and so keeps its number.
    *
+   * @param placed
+   *   its state, by its number
    * @param make
    *   the filter, made in this state when it is placed for the first time
    */
-  def place(join: Int, key: Int, target: ExprId, placed: Placement => FilterState, expected: Option[Double])(
+  def place(join: Int, key: Int, target: ExprId, placed: Int => FilterState)(
       make: FilterState => FilterRecord
   ): FilterRecord = synchronized {
     def next = loggedFilters.values.count(_.number.isDefined)
     loggedFilters.get((join, key, Some(target))) match {
       case Some(f) =>
-        f.transition(s => placed(Placement(s.placement.fold(next)(_.number), expected)))
+        f.transition(s => placed(s.placement.fold(next)(_.number)))
         f
       case None =>
-        val f = make(placed(Placement(next, expected)))
+        val f = make(placed(next))
         loggedFilters.put((join, key, Some(target)), f)
         f
     }

@@ -1,4 +1,11 @@
 package org.apache.spark.sql.springbok.record
 
-/** The column of a table that a filter is applied to. */
-final case class FilterColumn(table: String, column: String)
+import org.apache.spark.sql.catalyst.expressions.ExprId
+
+/**
+ * The column of a table that a filter is applied to.
+ *
+ * @param id
+ *   the scan's column, which tells tables of one name apart
+ */
+final case class FilterColumn(table: String, column: String, id: ExprId)

@@ -42,7 +42,7 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   @volatile var lateFilters: Boolean = false
 
   /** Whether scans wait for the filters that were placed from a key, by the key's position. */
-  val scansWait: TrieMap[Int, Boolean] = TrieMap.empty
+  val scansWait: TrieMap[Int, ScanWait] = TrieMap.empty
 
   @volatile private var separate: Option[JoinSide] = None
 

@@ -31,8 +31,8 @@ private[springbok] object AnalyzeTable {
     Option.when(rowsUnknown || names.nonEmpty)(s"ANALYZE TABLE ${name(id)} COMPUTE STATISTICS$forColumns")
   }
 
-  /** The catalog is named only where another one is current. */
-  private def name(id: TableIdentifier): String = {
+  /** As SQL takes it. The catalog is named only where another one is current. */
+  def name(id: TableIdentifier): String = {
     val elsewhere = !CurrentDatabase.inSessionCatalog(SparkSession.active)
     val catalog = Option.when(elsewhere)(CatalogManager.SESSION_CATALOG_NAME)
     (catalog ++ id.database ++ Seq(id.table)).map(quoteIfNeeded).mkString(".")

@@ -1,13 +1,20 @@
 package org.apache.spark.sql.springbok.report
 
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState}
 import org.apache.spark.sql.springbok.report.model.{FilterEntry, ReasonEntry}
 
 /** The runtime filters of a query, made or not, with what they removed. */
-final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, numbers: PlanNumbers) {
+final private[springbok] class FilterReport(
+    log: DecisionLog,
+    graph: PlanGraph,
+    numbers: PlanNumbers,
+    tables: TablesRead
+) {
+  import FilterReport.Tested
   import PlanNumbers.rowsOf
+
   private val at: Map[FilterRecord, Seq[PlanNode]] =
     graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
 
@@ -22,20 +29,17 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
   // Placed ones first, in the order of their ids.
   def entries: Seq[FilterEntry] = log.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(entry)
 
-  /** Rows that all filters removed row by row. */
-  def rowsRemoved: Long = log.filters.flatMap(f => removed(tested(f))).sum
-
   /** Where the filter was tested row by row in a finished run. */
   private def tested(f: FilterRecord): Seq[AppliedRuntimeFilterExec] =
     at.getOrElse(f, Nil).map(_.plan).collect {
-      case a: AppliedRuntimeFilterExec if a.predicate.isDefined && numbers.ran => a
+      case Tested(a) if numbers.ran => a
     }
 
   private def rowsIn(tested: Seq[AppliedRuntimeFilterExec]): Option[Long] =
     Option.when(tested.nonEmpty)(tested.map(n => rowsOf(n.child)).sum)
 
   private def removed(tested: Seq[AppliedRuntimeFilterExec]): Option[Long] =
-    rowsIn(tested).map(_ - tested.map(_.metrics("numOutputRows").value).sum)
+    Option.when(tested.nonEmpty)(tested.map(FilterReport.removed).sum)
 
   private def entry(f: FilterRecord): FilterEntry = {
     val (state, nodes, tests) = (f.state, at.getOrElse(f, Nil), tested(f))
@@ -45,12 +49,14 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
       .flatMap(_.plan.collectFirst { case s: FileSourceScanExec => s })
       .headOption
       .filter(_ => numbers.ran)
+    val wait = state.placement.flatMap(_.waiting)
     FilterEntry(
       id = f.number.map(_ => f.id),
       join = f.join,
       source = f.sourceKey,
       targetTable = f.targetTable,
       targetColumn = f.targetColumn,
+      targetId = f.target.flatMap(t => tables.column(t.id)).map(_._1.toLong),
       fromFragment = f.number.flatMap(_ => sources.get(f.id)).map(_.toLong),
       toFragments = nodes.map(n => graph.home(n.id).toLong).distinct,
       status = FilterReport.status(state, numbers.ran),
@@ -59,6 +65,9 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
       pushed = effect.pushed.flatMap(_.toOption),
       notPushed = effect.pushed.flatMap(_.left.toOption).map(ReasonEntry(_)),
       expectedRetained = Shown.finite(f.expectedRetained),
+      timing = state.placement.map(_.timing.name),
+      expectedBenefitMs = Shown.finite(wait.map(_.benefitMs)),
+      expectedIdleMs = Shown.finite(wait.flatMap(_.idleMs)),
       buildRows = state.found.rows,
       buildKeys = state.found.keys,
       bytes = effect.bytes,
@@ -79,6 +88,21 @@ final private[springbok] class FilterReport(log: DecisionLog, graph: PlanGraph, 
 }
 
 private[springbok] object FilterReport {
+
+  /** A filter that is tested row by row. */
+  private object Tested {
+    def unapply(p: SparkPlan): Option[AppliedRuntimeFilterExec] = p match {
+      case a: AppliedRuntimeFilterExec if a.predicate.isDefined => Some(a)
+      case _ => None
+    }
+  }
+
+  /** Rows that the filters of a finished plan removed row by row. */
+  def rowsRemoved(graph: PlanGraph): Long =
+    graph.nodes.map(_.plan).collect { case Tested(a) => removed(a) }.sum
+
+  private def removed(a: AppliedRuntimeFilterExec): Long =
+    PlanNumbers.rowsOf(a.child) - a.metrics("numOutputRows").value
 
   /** A filter whose scan was never resolved did nothing in a query that has run. */
   def status(s: FilterState, ran: Boolean): String = s match {

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report
 
 import scala.collection.immutable.ListMap
 
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.joins._
@@ -19,7 +20,8 @@ final private[springbok] class JoinReport(
     log: DecisionLog,
     graph: PlanGraph,
     initial: Option[PlanGraph],
-    numbers: PlanNumbers
+    numbers: PlanNumbers,
+    origins: KeyOrigins
 ) {
   import JoinReport._
 
@@ -109,6 +111,8 @@ final private[springbok] class JoinReport(
     val estimated = input.flatMap(numbers.estimatedRows(_)).orElse(in.flatMap(_.rows))
     val rows = input.flatMap(numbers.rows(_))
     SideEntry(
+      tables = input.fold(Seq.empty[Long])(origins.tablesOf),
+      keys = node.fold(Seq.empty[Expression])(keys(_, i)).map(origins.of),
       rows = Shown.finite(in.flatMap(_.rows).orElse(estimated)),
       rowsSource = source.getOrElse(if (estimated.isDefined) "estimated" else "unknown"),
       rowBytes = in.map(_.rowBytes),
@@ -122,6 +126,9 @@ final private[springbok] class JoinReport(
       qError = Shown.qError(estimated, rows)
     )
   }
+
+  private def keys(n: PlanNode, side: Int): Seq[Expression] =
+    if (side == 0) join(n).leftKeys else join(n).rightKeys
 
   /**
    * The decision that led to the join that the plan has, or a later one that confirmed it: Spark keeps its plan if it is planned

@@ -6,14 +6,12 @@ import java.util.concurrent.TimeoutException
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.scheduler.SparkListenerJobStart
+import org.apache.spark.scheduler.{SparkListenerEvent, SparkListenerJobStart}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterState, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
 
 /**
@@ -30,15 +28,18 @@ object LastReports extends Logging {
 
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
   private val executions = new Executions
+  private val thriftUsers = new ThriftUsers
 
   private[report] def started(e: SparkListenerSQLExecutionStart): Unit = executions.started(e)
+
+  private[report] def event(e: SparkListenerEvent): Unit = thriftUsers.event(e)
 
   private[report] def started(e: SparkListenerJobStart): Unit = executions.job(e)
 
   private[report] def ended(e: SparkListenerSQLExecutionEnd): Option[ExecutionEntry] = executions.ended(e)
 
   /**
-   * A query has ended: one line in the log, and its report.
+   * A query has ended: one line in the log, its numbers in the application's metrics, and its report.
    *
    * @param needed
    *   whether the report is made even if no session keeps it
@@ -48,13 +49,16 @@ object LastReports extends Logging {
   private[report] def finished(
       run: ExecutionEntry,
       qe: QueryExecution,
+      metrics: QueryMetrics,
       needed: Boolean
   ): Option[(QueryReport, String)] = {
     val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
     ReportParts.stateOf(qe.optimizedPlan).flatMap { state =>
-      if (log.isInfoEnabled) logInfo(line(run, state, qe))
+      val counts = QueryCounts.of(state, qe.executedPlan)
+      metrics.add(counts)
+      if (log.isInfoEnabled) logInfo(line(run, counts, qe))
       Option.when(history > 0 || needed) {
-        val report = SpringbokReport.of(qe).copy(execution = Some(run))
+        val report = byUser(SpringbokReport.of(qe).copy(execution = Some(run)), run)
         val json = ReportJson.write(report)
         if (history > 0)
           keep(qe.sparkSession, history, Entry(json, plans(qe.analyzed).map(_.semanticHash()).toSet))
@@ -62,6 +66,10 @@ object LastReports extends Logging {
       }
     }
   }
+
+  /** The report with the user of its Thrift session, if it has one. */
+  private def byUser(r: QueryReport, run: ExecutionEntry): QueryReport =
+    run.jobGroup.flatMap(thriftUsers.of).fold(r)(u => r.copy(query = r.query.copy(user = u)))
 
   /** The plan and what it stands upon, down to the first operator with several inputs. */
   private def plans(p: LogicalPlan): Seq[LogicalPlan] = p +: (p match {
@@ -79,15 +87,11 @@ object LastReports extends Logging {
   }
 
   /** For the log: neither names nor values of the query. */
-  private[springbok] def line(run: ExecutionEntry, r: PlanningState, qe: QueryExecution): String = {
-    val (joins, filters) = (r.log.joins, r.log.filters)
-    val graph = new PlanGraph(qe.executedPlan)
-    val ours = graph.nodes.count(n => JoinState.decision(n.plan).exists(_.choice.chosen != Strategy.Spark))
-    val removed = new FilterReport(r.log, graph, new PlanNumbers(graph, ran = true, r.lasting)).rowsRemoved
+  private[springbok] def line(run: ExecutionEntry, c: QueryCounts, qe: QueryExecution): String = {
     val application = qe.sparkSession.sparkContext.applicationId
     s"query ${run.id} of $application, ${QueryIdentity.statement(qe.logical)}, started ${run.startMs}, ${run.durationMs} ms: " +
-      s"planned $ours of ${joins.size} joins, used ${filters.count(_.state.isInstanceOf[FilterState.Used])} of " +
-      s"${filters.count(_.number.isDefined)} filters, which removed $removed rows"
+      s"planned ${c.planned} of ${c.joins} joins, used ${c.filtersUsed} of ${c.filters} filters, " +
+      s"which removed ${c.rowsRemoved} rows"
   }
 
   /** The session's last `n` reports as JSON, the newest first. */

@@ -17,7 +17,7 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     if (pattern.isEmpty) r
     else
       r.copy(
-        tables = r.tables.map(t => t.copy(name = t.name.map(text), analyze = t.analyze.map(text))),
+        tables = r.tables.map(table),
         fragments = r.fragments.map(fragment),
         joins = r.joins.map(join),
         filters = r.filters.map(filter),
@@ -28,11 +28,24 @@ final private[report] class Redaction(pattern: Option[Regex]) {
         settings = r.settings.map { case (k, v) => k -> text(v) }
       )
 
+  private def table(t: TableEntry): TableEntry = t.copy(
+    name = t.name.map(text),
+    qualifiedName = t.qualifiedName.map(text),
+    analyze = t.analyze.map(text),
+    bucketing = t.bucketing.map(b => b.copy(columns = b.columns.map(text), sortedBy = b.sortedBy.map(text))),
+    storedBy = t.storedBy.map(s => s.copy(columns = s.columns.map(text), text = text(s.text)))
+  )
+
+  private def side(s: SideEntry): SideEntry =
+    s.copy(keys = s.keys.map(k => k.copy(column = k.column.map(text))))
+
   private def join(j: JoinEntry): JoinEntry = j.copy(
     leftKeys = j.leftKeys.map(text),
     rightKeys = j.rightKeys.map(text),
     otherConjuncts = j.otherConjuncts.map(text),
     hint = j.hint.map(text),
+    left = side(j.left),
+    right = side(j.right),
     reason = j.reason.map(reason),
     notes = j.notes.map(reason),
     alternatives = j.alternatives.map(a => a.copy(ruledOut = a.ruledOut.map(reason)))

@@ -18,17 +18,24 @@ final private[springbok] class ReportParts(
   val state: Option[PlanningState] = ReportParts.stateOf(optimized)
   val log: DecisionLog = state.fold(new DecisionLog)(_.log)
   private lazy val graph = new PlanGraph(plan)
+  private lazy val read = new TablesRead(optimized)
 
   private lazy val numbers =
     new PlanNumbers(graph, ReportParts.executed(plan, graph), state.fold(new PlanStats.Lasting)(_.lasting))
 
   private lazy val joinReport =
-    new JoinReport(log, graph, ReportParts.initial(plan).filter(_ => numbers.ran), numbers)
+    new JoinReport(
+      log,
+      graph,
+      ReportParts.initial(plan).filter(_ => numbers.ran),
+      numbers,
+      new KeyOrigins(graph, read)
+    )
 
   def ran: Boolean = numbers.ran
   lazy val joins: Seq[JoinEntry] = joinReport.entries
-  lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers).entries
-  lazy val tables: Seq[TableEntry] = new TableReport(optimized, graph, numbers).entries
+  lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers, read).entries
+  lazy val tables: Seq[TableEntry] = new TableReport(optimized, read, graph, numbers).entries
   lazy val saved: Option[SavedEntry] = new SavingsReport(graph, numbers).entry
   lazy val fragments: Seq[FragmentEntry] = new FragmentReport(graph, numbers).entries
 

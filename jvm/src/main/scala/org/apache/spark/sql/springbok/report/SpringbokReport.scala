@@ -7,7 +7,7 @@ import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
-import org.apache.spark.sql.springbok.conf.{Settings, SpringbokConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, Settings, SpringbokConf}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
@@ -47,6 +47,7 @@ object SpringbokReport {
       conjuncts = parts.conjuncts,
       failures = parts.failures,
       settings = settings(conf),
+      effective = ListMap.from(decisive.map(e => e.key -> conf.getConfString(e.key, e.defaultValueString))),
       strategies = parts.strategies,
       saved = parts.saved,
       execution = if (parts.ran) execution else None
@@ -69,6 +70,19 @@ object SpringbokReport {
     (Settings.entries ++ sparks)
       .filter(e => conf.contains(e.key) && conf.getConfString(e.key) != e.defaultValueString)
       .map(e => e.key -> conf.getConfString(e.key))
+  )
+
+  /** The settings that say whether tables are joined as they are stored, and what filters may be. */
+  private val decisive: Seq[ConfigEntry[?]] = Seq(
+    SQLConf.BUCKETING_ENABLED,
+    SQLConf.REQUIRE_ALL_CLUSTER_KEYS_FOR_CO_PARTITION,
+    SQLConf.V2_BUCKETING_ENABLED,
+    SQLConf.V2_BUCKETING_PUSH_PART_VALUES_ENABLED,
+    SQLConf.PARQUET_FILTER_PUSHDOWN_INFILTERTHRESHOLD,
+    FilterConf.MODE,
+    FilterConf.TYPES,
+    FilterConf.WAIT,
+    FilterConf.IN_LIMIT
   )
 
   /** Spark's settings that change how it plans joins, or which filters a scan takes. */

@@ -14,7 +14,12 @@ import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
 
 /** The tables that a query reads, once for each scan: size, statistics, columns, and what was read of them. */
-final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGraph, numbers: PlanNumbers) {
+final private[springbok] class TableReport(
+    optimized: LogicalPlan,
+    read: TablesRead,
+    graph: PlanGraph,
+    numbers: PlanNumbers
+) {
   private val scans = graph.nodes.map(_.plan).collect { case s: FileSourceScanExec => s }
   private val batches = graph.nodes.map(_.plan).collect { case b: BatchScanExec => b }
 
@@ -39,23 +44,28 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     r.output.filter(a => joined.contains(a) && known.ndv(a).isEmpty)
   }
 
-  def entries: Seq[TableEntry] = optimized.collectWithSubqueries {
+  def entries: Seq[TableEntry] = read.all.zipWithIndex.map { case (t, id) =>
+    StoredLayout.of(t, entry(t).copy(id = id))
+  }
+
+  private def entry(t: LogicalPlan): TableEntry = t match {
     case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
       other(r, TableName(r.catalogTable.map(_.identifier), r.relation), r.relation.getClass.getSimpleName)
     case r: DataSourceV2ScanRelation => ofConnector(r)
     case r: HiveTableRelation => other(r, Some(r.tableMeta.identifier.table), "hive")
     case r: InMemoryRelation => other(r, r.cacheBuilder.tableName, "cached")
+    case r => other(r, None, r.nodeName)
   }
 
   private def ofConnector(r: DataSourceV2ScanRelation): TableEntry = {
     val scan = batches.find(_.output.exists(r.outputSet.contains))
     other(r, Some(r.relation.table.name), formatOf(r.scan))
-      .copy(filesRead = read(scan, icebergFiles), rowsRead = read(scan, "numOutputRows"))
+      .copy(filesRead = counted(scan, icebergFiles), rowsRead = counted(scan, "numOutputRows"))
   }
 
   /** What a scan has counted; None if there is no such scan, or it has not run. */
-  private def read(scan: Option[SparkPlan], metric: String): Option[Long] =
+  private def counted(scan: Option[SparkPlan], metric: String): Option[Long] =
     scan.filter(_ => numbers.ran).flatMap(PlanNumbers.metric(_, metric))
 
   /** The metric in which Iceberg counts the data files of a scan. */
@@ -79,10 +89,10 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
         files = footers.map(_.files.toLong),
         footersRead = footers.map(_.filesRead.toLong),
         partitions = all,
-        partitionsRead = if (fs.partitionSchema.isEmpty) None else read(scan, "numPartitions"),
-        filesRead = read(scan, "numFiles"),
-        bytesRead = read(scan, "filesSize"),
-        rowsRead = read(scan, "numOutputRows")
+        partitionsRead = if (fs.partitionSchema.isEmpty) None else counted(scan, "numPartitions"),
+        filesRead = counted(scan, "numFiles"),
+        bytesRead = counted(scan, "filesSize"),
+        rowsRead = counted(scan, "numOutputRows")
       )
   }
 
@@ -98,7 +108,10 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
   ): TableEntry = {
     val known = numbers.statistics(r)
     TableEntry(
+      id = 0,
       name = name,
+      qualifiedName = None,
+      source = "other",
       format = format,
       rows = known.rows.map(_.value),
       rowsSource = known.rows.fold("unknown")(_.source.name),

@@ -10,7 +10,7 @@ class DecisionLogSuite extends AnyFunSuite {
   private val column = NamedExpression.newExprId
 
   private def place(log: DecisionLog, join: Int, target: ExprId = column): FilterRecord =
-    log.place(join, 0, target, Placed(_), Some(0.5))(new FilterRecord(join, 0, "k", None, _))
+    log.place(join, 0, target, n => Placed(Placement(n, Some(0.5))))(new FilterRecord(join, 0, "k", None, _))
 
   test("filters are numbered as they are placed, and placed again they keep their number") {
     val log = new DecisionLog

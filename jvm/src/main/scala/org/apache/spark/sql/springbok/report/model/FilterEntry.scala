@@ -1,12 +1,15 @@
 package org.apache.spark.sql.springbok.report.model
 
-/** A runtime filter, or one that was declined; without an id if it was never placed. */
+@describe(
+  "A runtime filter, or one that was declined; without an id if it was never placed. target_id is the id of the target table. timing says when the scan starts: it waits for the build side, it is local to a broadcast join and starts after the build side anyway, or it starts at once and the filter is late. expected_benefit_ms and expected_idle_ms are times of all cores: what the filters of this key save, and what is lost by waiting."
+)
 final case class FilterEntry(
     @matching("^RF[0-9]{3,}$") id: Option[String],
     join: Int,
     source: String,
     targetTable: Option[String],
     targetColumn: Option[String],
+    targetId: Option[Long],
     fromFragment: Option[Long],
     toFragments: Seq[Long],
     @oneOf("placed", "used", "unused", "declined") status: String,
@@ -15,6 +18,9 @@ final case class FilterEntry(
     @oneOf("files", "partitions", "connector", "rebuilt", "query") pushed: Option[String],
     notPushed: Option[ReasonEntry],
     @atMost(1) expectedRetained: Option[Double],
+    @oneOf("waits", "local", "late") timing: Option[String],
+    expectedBenefitMs: Option[Double],
+    expectedIdleMs: Option[Double],
     buildRows: Option[Long],
     buildKeys: Option[Long],
     bytes: Option[Long],

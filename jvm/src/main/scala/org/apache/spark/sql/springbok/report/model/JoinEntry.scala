@@ -35,8 +35,12 @@ final case class JoinEntry(
     @atLeast(1) qError: Option[Double] = None
 )
 
-/** One input of a join: what the decision was made from, what was estimated at first, and what was observed. */
+@describe(
+  "One input of a join: the tables that it reads, by their ids, and where its keys come from; what the decision was made from, what was estimated at first, and what was observed."
+)
 final case class SideEntry(
+    tables: Seq[Long],
+    keys: Seq[KeyColumnEntry],
     rows: Option[Double],
     @oneOf("runtime", "analyzed", "footer", "connector", "estimated", "unknown") rowsSource: String,
     rowBytes: Option[Double],
@@ -49,6 +53,11 @@ final case class SideEntry(
     observedBytes: Option[Long],
     @atLeast(1) qError: Option[Double]
 )
+
+@describe(
+  "Where a key of a join comes from: the table, by its id, if it is computed from one only, and the column if it is one."
+)
+final case class KeyColumnEntry(table: Option[Long], column: Option[String])
 
 @describe(
   "A strategy with its cost, the sum of its terms, or why it is ruled out. impala_cost_bytes is Impala's own cost of a broadcast."

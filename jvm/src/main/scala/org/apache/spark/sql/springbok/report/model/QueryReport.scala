@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.report.model
 
 /** The whole document. Its classes are its only definition: JSON names are these names in snake case, None is left out. */
 @describe(
-  "Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it says otherwise."
+  "Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it says otherwise. settings are those that differ from their defaults, and effective the values of some that decide what joins and filters may do, whether they are set or not."
 )
 final case class QueryReport(
     @exactly(QueryReport.formatVersion) version: Int,
@@ -20,6 +20,7 @@ final case class QueryReport(
     conjuncts: Seq[ConjunctsEntry],
     failures: Seq[FailureEntry],
     settings: Map[String, String],
+    effective: Map[String, String],
     @keysOf("broadcast hash", "shuffled hash", "sort-merge", "broadcast nested loop", "cartesian")
     strategies: Map[String, Long],
     saved: Option[SavedEntry],

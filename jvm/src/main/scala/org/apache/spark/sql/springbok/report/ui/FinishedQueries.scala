@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.report.ui
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Collections, WeakHashMap}
 
 import org.apache.spark.SparkContext
@@ -13,20 +14,21 @@ import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.{LastReports, ReportJson}
+import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
 
 /**
  * Makes the report of each query of a context when the query has ended. The session keeps it, and the UI and the event log
- * get it.
+ * get it. The query's numbers are added to the application's metrics.
  *
  * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
  * would have to wait.
  *
  * '''Settings''': `spark.springbok.report.history`, `.events`, `.maxBytes`, `.ui.retained`.
  */
-final private[springbok] class FinishedQueries(events: ReportEvents) extends SparkListener {
+final private[springbok] class FinishedQueries(events: ReportEvents, metrics: QueryMetrics)
+    extends SparkListener {
 
   override def onJobStart(event: SparkListenerJobStart): Unit = LastReports.started(event)
 
@@ -35,7 +37,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents) extends Spa
     case e: SparkListenerSQLExecutionEnd =>
       for (run <- LastReports.ended(e) if e.executionFailure.isEmpty)
         RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(report(run, e.qe)))
-    case _ =>
+    case other => LastReports.event(other)
   }
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = events.end()
@@ -44,7 +46,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents) extends Spa
     val conf = qe.sparkSession.sessionState.conf
     val send = conf.getConf(ReportConf.EVENTS) && events.wanted
     for {
-      (report, whole) <- LastReports.finished(run, qe, needed = send) if send
+      (report, whole) <- LastReports.finished(run, qe, metrics, needed = send) if send
       json <- FinishedQueries.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
     } events.post(SpringbokReportEvent(run.id, json))
   }
@@ -58,9 +60,10 @@ private[springbok] object FinishedQueries {
     if (!sc.isStopped && contexts.add(sc)) {
       // The queue's thread would keep what it inherits forever: this query's session and job group.
       val register: Runnable = () => {
-        val events = new ReportEvents(sc)
+        val (events, metrics) = (new ReportEvents(sc), new QueryMetrics)
         events.start()
-        sc.listenerBus.addToQueue(new FinishedQueries(events), "springbok")
+        sc.listenerBus.addToQueue(new FinishedQueries(events, metrics), "springbok")
+        sc.env.metricsSystem.registerSource(metrics)
       }
       val bare = SparkThreads.bare(register, "springbok-listener")
       bare.setContextClassLoader(getClass.getClassLoader)
@@ -75,6 +78,6 @@ private[springbok] object FinishedQueries {
     lazy val short = r.copy(joins = r.joins.map(_.copy(alternatives = Nil)))
     Iterator(() => whole, () => ReportJson.write(short), () => ReportJson.write(short.copy(fragments = Nil)))
       .map(_())
-      .find(_.length <= most)
+      .find(_.getBytes(UTF_8).length <= most)
   }
 }

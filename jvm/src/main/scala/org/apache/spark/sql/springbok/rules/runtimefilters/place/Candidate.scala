@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{JoinState, RelationHint}
+import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}
 
 /**
  * The side of a join that its filters are made from.
@@ -62,8 +62,8 @@ final private[springbok] class CreationKey(
  *   how the key is read from the creation side
  * @param benefitMs
  *   time in ms of all cores that the filters are expected to save
- * @param scansWait
- *   whether all scans wait for the filters
+ * @param waiting
+ *   whether all scans wait for the filters; None before that is decided
  */
 final private[springbok] case class Candidate(
     key: CreationKey,
@@ -71,14 +71,20 @@ final private[springbok] case class Candidate(
     sourceKey: SourceKey,
     targets: Seq[Target] = Nil,
     benefitMs: Double = 0,
-    scansWait: Boolean = true
+    waiting: Option[ScanWait] = None
 ) {
 
   /** Whether a scan is in the stage of a broadcast join, which starts when its build side is there. */
   def local(t: Target): Boolean = key.broadcast && t.sameStage
 
+  /** Whether all scans wait for the filters. */
+  def scansWait: Boolean = waiting.forall(_.waits)
+
   /** Whether a scan starts after its filter is there. */
   def waits(t: Target): Boolean = scansWait || local(t)
+
+  def timing(t: Target): FilterTiming =
+    if (local(t)) FilterTiming.Local else if (scansWait) FilterTiming.Waits else FilterTiming.Late
 
   def request: FilterBudget.Request =
     FilterBudget.Request(key.id, benefitMs, FilterBudget.Share(targets.size.toLong, key.bloomBytes))

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.springbok.conf.FilterMode
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.ScanWait
 
 /**
  * A condition for placing the filters of a key. A gate passes the candidate on, possibly with fewer targets, or says why no
@@ -100,8 +101,9 @@ private[place] object Gate {
   private case object WaitsOrMayBeLate extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
       val wait =
-        c.key.hinted || !planning.adaptive || planning.waiting.scansWait(c.key, c.benefitMs)
-      val decided = c.copy(scansWait = wait)
+        if (c.key.hinted || !planning.adaptive) ScanWait(waits = true, c.benefitMs)
+        else planning.waiting.scansWait(c.key, c.benefitMs)
+      val decided = c.copy(waiting = Some(wait))
       val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))
       on(decided, left, Reason.noWaiting)
     }

@@ -76,7 +76,7 @@ final private[springbok] class PlacedFilters(
 
   private def placed(c: Candidate): PlacedKey = {
     val state = c.key.side.state
-    state.scansWait.putIfAbsent(c.key.on.index, c.scansWait): Unit
+    c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
     if (!c.targets.forall(c.waits)) state.lateFilters = true
     val at = c.targets.map(t => PlacedAt(t.column.exprId, info(c, t, record(c, t))))
     // What a late filter retains depends on when it arrives.
@@ -86,14 +86,16 @@ final private[springbok] class PlacedFilters(
 
   private def record(c: Candidate, t: Target): FilterRecord = {
     val key = c.key
-    val placed: Placement => FilterState = if (c.waits(t)) FilterState.Placed(_) else FilterState.Late(_)
-    key.side.state.query.log.place(key.id.join, key.id.index, t.column.exprId, placed, key.retained) {
-      state =>
-        val label = ExpressionLabel(key.on.creation)
-        val record =
-          new FilterRecord(key.id.join, key.id.index, label, Some(FilterColumn(t.table, t.label)), state)
-        made += record
-        record
+    def placed(number: Int): FilterState = {
+      val at = Placement(number, key.retained, c.timing(t), c.waiting)
+      if (c.waits(t)) FilterState.Placed(at) else FilterState.Late(at)
+    }
+    key.side.state.query.log.place(key.id.join, key.id.index, t.column.exprId, placed) { state =>
+      val label = ExpressionLabel(key.on.creation)
+      val column = FilterColumn(t.table, t.label, t.column.exprId)
+      val record = new FilterRecord(key.id.join, key.id.index, label, Some(column), state)
+      made += record
+      record
     }
   }
 

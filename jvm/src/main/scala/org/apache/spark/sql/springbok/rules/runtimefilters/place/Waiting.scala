@@ -6,6 +6,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
 import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilterServer}
+import org.apache.spark.sql.springbok.record.ScanWait
 
 /** Whether scans wait for the stage that a filter comes from, or start at once and get the filter late. */
 final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
@@ -18,14 +19,22 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
   def always: Boolean = setting == FilterWait.Always
 
   /** Whether scans wait for the filters of a key. The answer holds until the build side has finished, when no scan waits. */
-  def scansWait(key: CreationKey, benefitMs: Double): Boolean = {
+  def scansWait(key: CreationKey, benefitMs: Double): ScanWait = {
     val (join, index) = (key.side.state, key.on.index)
-    BuildSides.finished(key.exchange) || (setting match {
-      case FilterWait.Always => true
-      case FilterWait.Never => false
-      case _ if join.scansWait.contains(index) => join.scansWait(index)
-      case _ => policy.waits(join.id, index)(buildTime.idleMs(key.exchange) <= benefitMs)
-    })
+    val decided = join.scansWait.get(index)
+    setting match {
+      case _ if BuildSides.finished(key.exchange) =>
+        decided.fold(ScanWait(waits = true, benefitMs))(_.copy(waits = true))
+      case FilterWait.Always => ScanWait(waits = true, benefitMs)
+      case FilterWait.Never => ScanWait(waits = false, benefitMs)
+      case _ => decided.getOrElse(byCost(key, benefitMs))
+    }
+  }
+
+  private def byCost(key: CreationKey, benefitMs: Double): ScanWait = {
+    val idleMs = buildTime.idleMs(key.exchange)
+    val waits = policy.waits(key.side.state.id, key.on.index)(idleMs <= benefitMs)
+    ScanWait(waits, benefitMs, Some(idleMs))
   }
 
   /**
