@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from springbok.model.decisions import Alternative, Conjunct, Conjuncts, Filter, Join, JoinOrder, Reason, Side
-from springbok.model.plan import Exchange, Fragment, Node, Partitioning, Slot, Table
+from springbok.model.plan import (
+    Aggregate,
+    AggregateFunction,
+    Exchange,
+    Fragment,
+    Node,
+    Output,
+    Partitioning,
+    Sink,
+    Slot,
+    Table,
+)
 from springbok.model.report import (
     FORMAT_VERSION,
     ComparisonData,
@@ -17,6 +28,8 @@ from springbok.model.report import (
 
 __all__ = [
     "FORMAT_VERSION",
+    "Aggregate",
+    "AggregateFunction",
     "Alternative",
     "ComparisonData",
     "Conjunct",
@@ -29,6 +42,7 @@ __all__ = [
     "JoinChange",
     "JoinOrder",
     "Node",
+    "Output",
     "Partitioning",
     "Query",
     "Reason",
@@ -36,6 +50,7 @@ __all__ = [
     "Resources",
     "Saved",
     "Side",
+    "Sink",
     "Slot",
     "Table",
 ]

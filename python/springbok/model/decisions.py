@@ -99,7 +99,9 @@ class Filter:
 
     `status` is placed, used, unused or declined; rows are those that were tested at the scan; `waited_ms` is the time
     from the start of the build side's stage to the decision, for which the scan had to wait. `pushed` is how the scan
-    itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not.
+    itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not. Its `scope` is
+    local if it stays in the fragment of its join, otherwise global. A late filter arrived `arrived_ms` after its scan
+    began; some of the scan's tasks tested their rows by it, others did not.
     """
 
     join: int
@@ -129,6 +131,10 @@ class Filter:
     scan_rows: int | None = None
     pauses: int | None = None
     switched_off: bool | None = None
+    scope: str | None = None
+    arrived_ms: int | None = None
+    tasks_tested: int | None = None
+    tasks_untested: int | None = None
 
 
 @dataclass(frozen=True)

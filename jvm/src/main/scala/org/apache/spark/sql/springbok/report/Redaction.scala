@@ -17,7 +17,11 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     if (pattern.isEmpty) r
     else
       r.copy(
-        tables = r.tables.map(t => t.copy(name = t.name.map(text), analyze = t.analyze.map(text))),
+        output =
+          r.output.map(o => o.copy(column = text(o.column), sources = o.sources.map(text))),
+        predicateSources = r.predicateSources.map(text),
+        sink = r.sink.map(sink),
+        tables = r.tables.map(table),
         fragments = r.fragments.map(fragment),
         joins = r.joins.map(join),
         filters = r.filters.map(filter),
@@ -27,6 +31,19 @@ final private[report] class Redaction(pattern: Option[Regex]) {
           r.conjuncts.map(c => c.copy(order = c.order.map(e => e.copy(condition = text(e.condition))))),
         settings = r.settings.map { case (k, v) => k -> text(v) }
       )
+
+  private def sink(s: SinkEntry): SinkEntry = s.copy(
+    table = s.table.map(text),
+    path = s.path.map(text),
+    partitionColumns = s.partitionColumns.map(text)
+  )
+
+  private def table(t: TableEntry): TableEntry = t.copy(
+    name = t.name.map(text),
+    analyze = t.analyze.map(text),
+    partitionFilters = t.partitionFilters.map(text),
+    pushedFilters = t.pushedFilters.map(text)
+  )
 
   private def join(j: JoinEntry): JoinEntry = j.copy(
     leftKeys = j.leftKeys.map(text),
@@ -47,8 +64,20 @@ final private[report] class Redaction(pattern: Option[Regex]) {
 
   private def fragment(f: FragmentEntry): FragmentEntry = f.copy(
     partitioning = partitioning(f.partitioning),
-    nodes = f.nodes.map(n => n.copy(label = text(n.label))),
+    nodes = f.nodes.map(n =>
+      n.copy(
+        // The name of a scan holds that of its table.
+        operator = text(n.operator),
+        label = text(n.label),
+        aggregate = n.aggregate.map(aggregate)
+      )
+    ),
     exchange = f.exchange.map(e => e.copy(partitioning = partitioning(e.partitioning)))
+  )
+
+  private def aggregate(a: AggregateEntry): AggregateEntry = a.copy(
+    keys = a.keys.map(text),
+    functions = a.functions.map(f => f.copy(function = text(f.function)))
   )
 
   private def partitioning(p: PartitioningEntry): PartitioningEntry = p.copy(keys = p.keys.map(_.map(text)))

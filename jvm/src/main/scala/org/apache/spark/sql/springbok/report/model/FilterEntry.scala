@@ -1,6 +1,8 @@
 package org.apache.spark.sql.springbok.report.model
 
-/** A runtime filter, or one that was declined; without an id if it was never placed. */
+@describe(
+  "A runtime filter, or one that was declined; without an id if it was never placed. Its scope is local if all scans that it is applied to run in the fragment of its join, and global if it is sent to others. A late filter, which no scan waits for, arrived so many ms after the scan began, and only some of the scan's tasks tested their rows by it."
+)
 final case class FilterEntry(
     @matching("^RF[0-9]{3,}$") id: Option[String],
     join: Int,
@@ -28,5 +30,9 @@ final case class FilterEntry(
     filesRead: Option[Long],
     scanRows: Option[Long],
     pauses: Option[Long],
-    switchedOff: Option[Boolean]
+    switchedOff: Option[Boolean],
+    @oneOf("local", "global") scope: Option[String] = None,
+    arrivedMs: Option[Long] = None,
+    tasksTested: Option[Long] = None,
+    tasksUntested: Option[Long] = None
 )
