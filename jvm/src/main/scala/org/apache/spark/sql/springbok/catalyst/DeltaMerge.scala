@@ -31,7 +31,8 @@ private[springbok] object DeltaMerge {
       val parts = c.productIterator.toSeq
       val plans = parts.collect { case l: LogicalPlan => l }
       val condition = parts.collect { case e: Expression => e }
-      val inClauses = parts.collect { case s: Seq[?] => s.collect { case e: Expression => e } }.flatten.flatMap(_.children)
+      val inClauses =
+        parts.collect { case s: Seq[?] => s.collect { case e: Expression => e } }.flatten.flatMap(_.children)
       val assigned = inClauses.collect { case Assignment(column, value) => column -> value }
       Option.when(plans.size == 2 && condition.size == 1 && assigned.nonEmpty) {
         val table = parts.collectFirst { case Some(t: CatalogTable) => t }

@@ -81,8 +81,9 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   /** What became of it in the scan, as far as its tasks have asked. */
   private[springbok] def outcome: Outcome = {
     val answers = partitions.values.asScala.toSeq
-    val arrivedMs = for (began <- scanBegan; at <- settledAt if state != Never)
-      yield math.max(0, at - began) / 1000000
+    val arrivedMs =
+      for (began <- scanBegan; at <- settledAt if state != Never)
+        yield math.max(0, at - began) / 1000000
     Outcome(arrivedMs, tested = answers.count(_ != Never), untested = answers.count(_ == Never))
   }
 

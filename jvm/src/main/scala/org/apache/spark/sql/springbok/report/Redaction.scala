@@ -17,8 +17,7 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     if (pattern.isEmpty) r
     else
       r.copy(
-        output =
-          r.output.map(o => o.copy(column = text(o.column), sources = o.sources.map(text))),
+        output = r.output.map(o => o.copy(column = text(o.column), sources = o.sources.map(text))),
         predicateSources = r.predicateSources.map(text),
         sink = r.sink.map(sink),
         tables = r.tables.map(table),

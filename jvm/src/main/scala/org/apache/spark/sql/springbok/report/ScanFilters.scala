@@ -18,7 +18,10 @@ import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FileTable}
  * @param pushed
  *   on other columns: the scan's reader, or its database, is told of them
  */
-final private[report] case class ScanFilters(partition: Seq[Expression] = Nil, pushed: Seq[Expression] = Nil) {
+final private[report] case class ScanFilters(
+    partition: Seq[Expression] = Nil,
+    pushed: Seq[Expression] = Nil
+) {
   def partitionLabels: Seq[String] = partition.map(ScanFilters.label)
   def pushedLabels: Seq[String] = pushed.map(ScanFilters.label)
 }
@@ -33,8 +36,9 @@ private[report] object ScanFilters {
     private val found = new IdentityHashMap[LogicalPlan, ScanFilters]()
 
     // What is found first has all conditions above the relation.
-    optimized.collectWithSubqueries { case PhysicalOperation(_, conditions, r) if r.children.isEmpty =>
-      found.putIfAbsent(r, split(r, conditions))
+    optimized.collectWithSubqueries {
+      case PhysicalOperation(_, conditions, r) if r.children.isEmpty =>
+        found.putIfAbsent(r, split(r, conditions))
     }: Unit
 
     def apply(r: LogicalPlan): ScanFilters = found.getOrDefault(r, ScanFilters())

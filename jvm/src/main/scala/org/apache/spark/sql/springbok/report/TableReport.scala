@@ -24,15 +24,17 @@ final private[springbok] class TableReport(optimized: LogicalPlan, graph: PlanGr
     .groupMap(_._1)(_._2)
 
   private def scanOf(r: LogicalPlan): Option[PlanNode] =
-    scans.find(n => n.plan.output.exists(r.outputSet.contains)).orElse(r match {
-      // It reads no column.
-      case FileTable(_, fs) =>
-        scans.find(_.plan match {
-          case s: FileSourceScanExec => s.output.isEmpty && (s.relation eq fs)
-          case _ => false
-        })
-      case _ => None
-    })
+    scans
+      .find(n => n.plan.output.exists(r.outputSet.contains))
+      .orElse(r match {
+        // It reads no column.
+        case FileTable(_, fs) =>
+          scans.find(_.plan match {
+            case s: FileSourceScanExec => s.output.isEmpty && (s.relation eq fs)
+            case _ => false
+          })
+        case _ => None
+      })
 
   /** Columns that joins compare. Their number of distinct values matters. */
   private val joined = AttributeSet(

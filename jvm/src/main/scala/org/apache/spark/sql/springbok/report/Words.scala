@@ -92,7 +92,8 @@ private[springbok] object Words {
 
   /** Where a statement writes. */
   def sink(s: SinkEntry): String = {
-    val by = if (s.partitionColumns.isEmpty) "" else s.partitionColumns.mkString(", partitioned by ", ", ", "")
+    val by =
+      if (s.partitionColumns.isEmpty) "" else s.partitionColumns.mkString(", partitioned by ", ", ", "")
     s"${s.mode}: ${s.table.orElse(s.path).getOrElse("an unknown place")}${s.format.fold("")(f => s" ($f)")}$by"
   }
 

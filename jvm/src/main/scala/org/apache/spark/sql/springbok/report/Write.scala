@@ -45,7 +45,11 @@ private[report] object Write {
     case s: SaveIntoDataSourceCommand => Some(of(s))
     case i: InsertIntoDataSourceCommand =>
       val BaseTable(table) = i.logicalRelation: @unchecked
-      val target = SinkEntry(replaces(i.overwrite), table = Some(table), format = Some(BaseTable.format(i.logicalRelation.relation)))
+      val target = SinkEntry(
+        replaces(i.overwrite),
+        table = Some(table),
+        format = Some(BaseTable.format(i.logicalRelation.relation))
+      )
       Some(positional(target, i.logicalRelation.output.map(_.name), i.query))
     case w: V2WriteCommand => ofConnector(w)
     case c: V2CreateTableAsSelectPlan => Some(of(c))
@@ -123,15 +127,18 @@ private[report] object Write {
 
   private def of(c: V2CreateTableAsSelectPlan): Write = {
     val (mode, provider) = c match {
-      case r: ReplaceTableAsSelect => (if (r.orCreate) "create or replace" else "replace", r.tableSpec.provider)
-      case n: CreateTableAsSelect => (if (n.ignoreIfExists) "create if absent" else "create", n.tableSpec.provider)
+      case r: ReplaceTableAsSelect =>
+        (if (r.orCreate) "create or replace" else "replace", r.tableSpec.provider)
+      case n: CreateTableAsSelect =>
+        (if (n.ignoreIfExists) "create if absent" else "create", n.tableSpec.provider)
       case _ => ("create", None)
     }
     val table = c.name match {
       case r: ResolvedIdentifier => BaseTable.name(r.catalog, r.identifier)
       case _ => c.tableName.toString
     }
-    val target = SinkEntry(mode, Some(table), format = provider, partitionColumns = c.partitioning.map(_.describe()))
+    val target =
+      SinkEntry(mode, Some(table), format = provider, partitionColumns = c.partitioning.map(_.describe()))
     positional(target, c.query.output.map(_.name), c.query)
   }
 
@@ -145,7 +152,12 @@ private[report] object Write {
         WrittenColumn(a.name, a.dataType, values.getOrElse(a.name, Nil).filterNot(a.semanticEquals))
       }
     Write(
-      SinkEntry("merge", table, format = Some("delta"), partitionColumns = m.table.toSeq.flatMap(_.partitionColumnNames)),
+      SinkEntry(
+        "merge",
+        table,
+        format = Some("delta"),
+        partitionColumns = m.table.toSeq.flatMap(_.partitionColumnNames)
+      ),
       columns,
       Seq(m.source, m.target),
       m.conditions
@@ -155,7 +167,11 @@ private[report] object Write {
   /** Columns of a query that become those of the target in their order. */
   private def positional(target: SinkEntry, names: Seq[String], query: LogicalPlan): Write = {
     val own = if (names.size == query.output.size) names else query.output.map(_.name)
-    Write(target, own.zip(query.output).map { case (n, a) => WrittenColumn(n, a.dataType, Seq(a)) }, Seq(query))
+    Write(
+      target,
+      own.zip(query.output).map { case (n, a) => WrittenColumn(n, a.dataType, Seq(a)) },
+      Seq(query)
+    )
   }
 
   private def named(target: SinkEntry, table: DataSourceV2Relation, query: LogicalPlan): Write = {
@@ -182,7 +198,8 @@ private[report] object Write {
    */
   private object OfHive {
     def unapply(p: LogicalPlan): Option[Write] = p match {
-      case w: DataWritingCommand => table(p).map(ofTable(_, replaces(overwrites(p)))).map(positional(_, w.outputColumnNames, w.query))
+      case w: DataWritingCommand =>
+        table(p).map(ofTable(_, replaces(overwrites(p)))).map(positional(_, w.outputColumnNames, w.query))
       case r: RunnableCommand =>
         for (t <- table(p); mode <- p.productIterator.collectFirst { case m: SaveMode => m }; q <- query(r))
           yield positional(ofTable(t, saved(mode)), q.output.map(_.name), q)

@@ -10,7 +10,9 @@ class ClusterSuite extends SpringbokTest {
   // A context of its own, which the test stops.
   override protected def master: String = "local[3]"
 
-  test("the memory of an executor is what Spark's memory manager shares, and the hosts are those that are there") {
+  test(
+    "the memory of an executor is what Spark's memory manager shares, and the hosts are those that are there"
+  ) {
     val sc = spark.sparkContext
     val shared = SparkEnv.get.memoryManager.maxOnHeapStorageMemory
     assert(Cluster.unifiedMemory(Runtime.getRuntime.maxMemory, sc.conf) == shared)

@@ -14,7 +14,9 @@ class ConnectorOutputSuite extends SpringbokTest {
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    spark.sql("CREATE TABLE people USING parquet AS SELECT id, concat('name ', id) AS name, id % 7 AS town FROM range(100)")
+    spark.sql(
+      "CREATE TABLE people USING parquet AS SELECT id, concat('name ', id) AS name, id % 7 AS town FROM range(100)"
+    )
     spark.sql("CREATE TABLE mem.ns.target (pk INT NOT NULL, label STRING, town BIGINT) PARTITIONED BY (town)")
     spark.sql("INSERT INTO mem.ns.target VALUES (1, 'a', 1), (2, 'b', 2)"): Unit
   }
@@ -24,23 +26,40 @@ class ConnectorOutputSuite extends SpringbokTest {
   private def sink(r: QueryReport): SinkEntry = r.sink.get
 
   test("INSERT") {
-    val append = report("INSERT INTO mem.ns.target SELECT CAST(a.id AS INT), b.name, a.town FROM people a JOIN people b ON a.id = b.town")
-    assert(sources(append) == Seq("pk" -> Seq(s"$people.id"), "label" -> Seq(s"$people.name"), "town" -> Seq(s"$people.town")))
+    val append = report(
+      "INSERT INTO mem.ns.target SELECT CAST(a.id AS INT), b.name, a.town FROM people a JOIN people b ON a.id = b.town"
+    )
+    assert(
+      sources(append) == Seq(
+        "pk" -> Seq(s"$people.id"),
+        "label" -> Seq(s"$people.name"),
+        "town" -> Seq(s"$people.town")
+      )
+    )
     assert(append.predicateSources == Seq(s"$people.id", s"$people.town"))
     assert(sink(append).mode == "append" && sink(append).table.contains("mem.ns.target"))
     assert(sink(append).partitionColumns == Seq("town"))
-    val all = report("INSERT OVERWRITE mem.ns.target SELECT CAST(id AS INT), name, town FROM people WHERE id < 3")
+    val all =
+      report("INSERT OVERWRITE mem.ns.target SELECT CAST(id AS INT), name, town FROM people WHERE id < 3")
     assert(sink(all).mode == "overwrite" && all.predicateSources == Seq(s"$people.id"))
-    val part = report("INSERT OVERWRITE mem.ns.target PARTITION (town = 1) SELECT CAST(id AS INT), name FROM people WHERE id < 3")
+    val part = report(
+      "INSERT OVERWRITE mem.ns.target PARTITION (town = 1) SELECT CAST(id AS INT), name FROM people WHERE id < 3"
+    )
     assert(sink(part).mode == "overwrite part" && sources(part).last == "town" -> Nil)
   }
 
   test("CREATE TABLE AS SELECT, and its replacement") {
-    val made = report("CREATE TABLE mem.ns.made PARTITIONED BY (town) AS SELECT name AS n, town FROM people WHERE id = 3")
+    val made = report(
+      "CREATE TABLE mem.ns.made PARTITIONED BY (town) AS SELECT name AS n, town FROM people WHERE id = 3"
+    )
     assert(sink(made) == SinkEntry("create", Some("mem.ns.made"), None, None, Seq("town")))
     assert(sources(made) == Seq("n" -> Seq(s"$people.name"), "town" -> Seq(s"$people.town")))
     assert(made.predicateSources == Seq(s"$people.id"))
-    assert(sink(report("CREATE OR REPLACE TABLE mem.ns.made AS SELECT name FROM people")).mode == "create or replace")
+    assert(
+      sink(
+        report("CREATE OR REPLACE TABLE mem.ns.made AS SELECT name FROM people")
+      ).mode == "create or replace"
+    )
   }
 
   test("MERGE: each column has what its clauses set it to, and not itself where they keep it") {
@@ -53,13 +72,19 @@ class ConnectorOutputSuite extends SpringbokTest {
       sources(r) ==
         Seq("pk" -> Seq(s"$people.id"), "label" -> Seq("mem.ns.target.label", s"$people.name"), "town" -> Nil)
     )
-    assert(r.predicateSources == Seq("mem.ns.target.label", "mem.ns.target.pk", s"$people.id", s"$people.town"))
+    assert(
+      r.predicateSources == Seq("mem.ns.target.label", "mem.ns.target.pk", s"$people.id", s"$people.town")
+    )
     assert(sink(r).mode == "merge" && sink(r).table.contains("mem.ns.target"))
   }
 
   test("UPDATE and DELETE") {
     val update = report("UPDATE mem.ns.target SET label = concat(label, 'x') WHERE pk = 1")
-    assert(sink(update).mode == "update" && sources(update).contains("label" -> Seq("mem.ns.target.label", "mem.ns.target.pk")))
+    assert(
+      sink(update).mode == "update" && sources(update).contains(
+        "label" -> Seq("mem.ns.target.label", "mem.ns.target.pk")
+      )
+    )
     assert(sink(report("DELETE FROM mem.ns.target WHERE pk IN (SELECT id FROM people)")).mode == "delete")
   }
 }

@@ -83,11 +83,24 @@ class OutputSuite extends SpringbokTest {
     )
     assert(
       of("SELECT kind, who, sum(price) FROM orders GROUP BY ROLLUP (kind, who)") ==
-        ((Seq(Seq(s"$orders.kind"), Seq(s"$orders.who"), Seq(s"$orders.price")), Seq(s"$orders.kind", s"$orders.who")))
+        ((
+          Seq(Seq(s"$orders.kind"), Seq(s"$orders.who"), Seq(s"$orders.price")),
+          Seq(s"$orders.kind", s"$orders.who")
+        ))
     )
-    assert(of("SELECT name FROM people ORDER BY town LIMIT 3") == ((Seq(Seq(s"$people.name")), Seq(s"$people.town"))))
+    assert(
+      of("SELECT name FROM people ORDER BY town LIMIT 3") == ((
+        Seq(Seq(s"$people.name")),
+        Seq(s"$people.town")
+      ))
+    )
     assert(of("SELECT name FROM people ORDER BY town")._2.isEmpty)
-    assert(of("SELECT id FROM orders EXCEPT SELECT town FROM people") == ((Seq(Seq(s"$orders.id")), Seq(s"$people.town"))))
+    assert(
+      of("SELECT id FROM orders EXCEPT SELECT town FROM people") == ((
+        Seq(Seq(s"$orders.id")),
+        Seq(s"$people.town")
+      ))
+    )
   }
 
   test("files without a name are named by their format and path") {
@@ -99,7 +112,8 @@ class OutputSuite extends SpringbokTest {
 
   test("INSERT INTO: the columns are those of the table, wherever the query's names differ") {
     spark.sql("CREATE TABLE sums (town BIGINT, total DOUBLE, day STRING) USING parquet PARTITIONED BY (day)")
-    val write = s"INSERT INTO sums PARTITION (day) SELECT p.town AS a, sum(o.price) AS b, 'mon' AS c FROM $joined GROUP BY p.town"
+    val write =
+      s"INSERT INTO sums PARTITION (day) SELECT p.town AS a, sum(o.price) AS b, 'mon' AS c FROM $joined GROUP BY p.town"
     val expected = Seq("town" -> Seq(s"$people.town"), "total" -> Seq(s"$orders.price"), "day" -> Nil)
     for (r <- Seq(report(spark.sql(write)), last)) {
       assert(sources(r) == expected)
@@ -108,7 +122,9 @@ class OutputSuite extends SpringbokTest {
       assert(s.format.contains("parquet") && s.path.exists(_.endsWith("/sums")))
       assert(s.partitionColumns == Seq("day"))
       // The report of a command that has run is that of its query.
-      assert(r.joins.size == 1 && r.tables.flatMap(_.name) == Seq("orders", "people") && r.state == "executed")
+      assert(
+        r.joins.size == 1 && r.tables.flatMap(_.name) == Seq("orders", "people") && r.state == "executed"
+      )
     }
   }
 
@@ -116,14 +132,22 @@ class OutputSuite extends SpringbokTest {
     spark.sql("CREATE TABLE days (v DOUBLE, day STRING) USING parquet PARTITIONED BY (day)")
     def mode(sql: String) = report(spark.sql(sql)).sink.map(_.mode)
     assert(mode("INSERT OVERWRITE days SELECT price, 'mon' FROM orders").contains("overwrite"))
-    assert(mode("INSERT OVERWRITE days PARTITION (day = 'tue') SELECT price FROM orders").contains("overwrite part"))
+    assert(
+      mode("INSERT OVERWRITE days PARTITION (day = 'tue') SELECT price FROM orders").contains(
+        "overwrite part"
+      )
+    )
     conf("spark.sql.sources.partitionOverwriteMode" -> "dynamic")(
       assert(mode("INSERT OVERWRITE days SELECT price, 'mon' FROM orders").contains("overwrite part"))
     )
   }
 
   test("CREATE TABLE AS SELECT and saveAsTable: the table and the columns that it gets") {
-    val r = report(spark.sql(s"CREATE TABLE made USING parquet PARTITIONED BY (town) AS SELECT price AS p, town FROM $joined"))
+    val r = report(
+      spark.sql(
+        s"CREATE TABLE made USING parquet PARTITIONED BY (town) AS SELECT price AS p, town FROM $joined"
+      )
+    )
     assert(sources(r) == Seq("p" -> Seq(s"$orders.price"), "town" -> Seq(s"$people.town")))
     assert(r.predicateSources == Seq(s"$orders.who", s"$people.id"))
     assert(r.sink.exists(s => s.table.contains("spark_catalog.default.made") && s.mode == "create"))
@@ -136,13 +160,18 @@ class OutputSuite extends SpringbokTest {
   test("files of a path") {
     val path = folder.resolve("out").toString
     spark.sql(s"SELECT price, name FROM $joined").write.mode("overwrite").partitionBy("name").parquet(path)
-    assert(last.sink.contains(SinkEntry("overwrite", None, last.sink.flatMap(_.path), Some("parquet"), Seq("name"))))
+    assert(
+      last.sink.contains(
+        SinkEntry("overwrite", None, last.sink.flatMap(_.path), Some("parquet"), Seq("name"))
+      )
+    )
     assert(last.sink.flatMap(_.path).exists(_.endsWith(path)))
     assert(sources(last) == Seq("price" -> Seq(s"$orders.price"), "name" -> Seq(s"$people.name")))
   }
 
   test("before the command has run, its sink is known as well") {
-    val plan = spark.sessionState.sqlParser.parsePlan(s"INSERT INTO people SELECT o.id, p.name, kind FROM $joined")
+    val plan =
+      spark.sessionState.sqlParser.parsePlan(s"INSERT INTO people SELECT o.id, p.name, kind FROM $joined")
     val qe = spark.sessionState.executePlan(plan, org.apache.spark.sql.execution.CommandExecutionMode.SKIP)
     val r = SpringbokReport.of(qe)
     assert(r.state == "planned" && r.sink.exists(_.table.contains(people)))

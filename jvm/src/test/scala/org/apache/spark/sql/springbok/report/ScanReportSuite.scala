@@ -4,13 +4,22 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.model.{AggregateEntry, AggregateFunctionEntry, QueryReport, TableEntry}
+import org.apache.spark.sql.springbok.report.model.{
+  AggregateEntry,
+  AggregateFunctionEntry,
+  QueryReport,
+  TableEntry
+}
 
 /** What the report says of scans, aggregates and the scope of runtime filters. */
 class ScanReportSuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    table("facts", "SELECT id % 5000 AS k, id AS v, id % 4 AS day FROM range(100000)", partitionBy = Seq("day"))
+    table(
+      "facts",
+      "SELECT id % 5000 AS k, id AS v, id % 4 AS day FROM range(100000)",
+      partitionBy = Seq("day")
+    )
     table("keys", "SELECT id AS k, id % 50 AS g, concat('name ', id) AS n FROM range(5000)")
   }
 
@@ -45,7 +54,9 @@ class ScanReportSuite extends SpringbokTest {
     df.collect(): Unit
     val scans = collectWithSubqueries(executed(df)) { case s: FileSourceScanExec => s }
     val facts = entry(report(df), "facts")
-    assert(facts.tasks.contains(scans.find(_.output.exists(_.name == "v")).get.inputRDD.getNumPartitions.toLong))
+    assert(
+      facts.tasks.contains(scans.find(_.output.exists(_.name == "v")).get.inputRDD.getNumPartitions.toLong)
+    )
     assert(facts.partitionsRead.contains(1L) && facts.partitions.contains(4L) && facts.filesRead.contains(1L))
   }
 
@@ -64,11 +75,16 @@ class ScanReportSuite extends SpringbokTest {
     )
     conf(ReportConf.LITERALS.key -> "false") {
       val r = report(spark.sql(sql))
-      assert(entry(r, "keys").pushedFilters.contains("(n = ?)") && entry(r, "facts").partitionFilters.contains("(day = ?)"))
+      assert(
+        entry(r, "keys").pushedFilters.contains("(n = ?)") && entry(r, "facts").partitionFilters.contains(
+          "(day = ?)"
+        )
+      )
     }
   }
 
-  private def aggregates(r: QueryReport): Seq[AggregateEntry] = r.fragments.flatMap(_.nodes).flatMap(_.aggregate)
+  private def aggregates(r: QueryReport): Seq[AggregateEntry] =
+    r.fragments.flatMap(_.nodes).flatMap(_.aggregate)
 
   test("an aggregate has its phase, its keys and its functions") {
     def of(phase: String) =
@@ -84,8 +100,11 @@ class ScanReportSuite extends SpringbokTest {
     // From the scan up: sums of each value, merged, then merged and counted, then the result.
     assert(found.map(_.phase) == Seq("partial", "mixed", "merge", "final"), found)
     val Some(mixed) = found.find(_.phase == "mixed"): @unchecked
-    assert(mixed.functions.map(f => f.function -> f.phase).toMap ==
-      Map("count(DISTINCT n)" -> "partial", "sum(k)" -> "merge"), mixed)
+    assert(
+      mixed.functions.map(f => f.function -> f.phase).toMap ==
+        Map("count(DISTINCT n)" -> "partial", "sum(k)" -> "merge"),
+      mixed
+    )
   }
 
   test("a filter is local where its scan runs in the fragment of its join, and global behind an exchange") {

@@ -63,7 +63,10 @@ private[springbok] object ReportPage {
         .filter(_.nonEmpty)
         .toSeq
         .map(t => <p><code>{if (t.length <= 300) t else t.take(299) + "…"}</code></p>) ++
-      <p>{ReportSummary.of(r)}</p> ++ r.sink.toSeq.map(s => <p>Writes: {Words.sink(s)}.</p>) ++ Words.memory(r.resources).toSeq.map(m => <p>{m.capitalize}.</p>) ++
+      <p>{ReportSummary.of(r)}</p> ++ r.sink.toSeq.map(s => <p>Writes: {Words.sink(s)}.</p>) ++ Words
+        .memory(r.resources)
+        .toSeq
+        .map(m => <p>{m.capitalize}.</p>) ++
       warnings.map(w => <p>{w}</p>) ++ failures.map(f => <p>{Html.chip("bad", "failed")} {f}</p>)
   }
 
@@ -134,7 +137,9 @@ private[springbok] object ReportPage {
   private def output(r: QueryReport): NodeSeq = {
     val columns = Html.table(
       Seq("column", "type", "computed from"),
-      r.output.map(o => Seq[NodeSeq](<code>{o.column}</code>, text(o.`type`), <code>{o.sources.mkString(", ")}</code>))
+      r.output.map(o =>
+        Seq[NodeSeq](<code>{o.column}</code>, text(o.`type`), <code>{o.sources.mkString(", ")}</code>)
+      )
     )
     val rows = r.predicateSources
     if (rows.isEmpty) columns else columns ++ <p>Rows are decided by <code>{rows.mkString(", ")}</code></p>

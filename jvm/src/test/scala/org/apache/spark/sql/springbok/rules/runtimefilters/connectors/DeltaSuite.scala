@@ -233,11 +233,24 @@ class DeltaSuite extends FactAndDimTest {
     assert(r.sink.exists(s => s.mode == "merge" && s.format.contains("delta")), r.sink)
     assert(r.sink.flatMap(_.table).contains("spark_catalog.default.target"), r.sink)
     val columns = r.output.map(o => o.column -> o.sources.map(_.split('.').last).toSet).toMap
-    assert(columns("id") == Set("k") && columns("code") == Set("code") && columns("tens") == Set("tens", "grp"), r.output)
-    assert(columns("day").isEmpty && r.output.find(_.column == "code").exists(_.sources.forall(_.endsWith("/dim`.code"))))
-    assert(r.predicateSources.map(_.split('.').last).toSet == Set("tens", "grp", "id", "k"), r.predicateSources)
+    assert(
+      columns("id") == Set("k") && columns("code") == Set("code") && columns("tens") == Set("tens", "grp"),
+      r.output
+    )
+    assert(
+      columns("day").isEmpty && r.output
+        .find(_.column == "code")
+        .exists(_.sources.forall(_.endsWith("/dim`.code")))
+    )
+    assert(
+      r.predicateSources.map(_.split('.').last).toSet == Set("tens", "grp", "id", "k"),
+      r.predicateSources
+    )
     val insert = report("INSERT INTO target (id, code) SELECT k, code FROM dim WHERE k < 3")
-    assert(insert.sink.exists(s => s.mode == "append" && s.table.contains("spark_catalog.default.target")), insert.sink)
+    assert(
+      insert.sink.exists(s => s.mode == "append" && s.table.contains("spark_catalog.default.target")),
+      insert.sink
+    )
     assert(insert.output.find(_.column == "id").exists(_.sources.forall(_.endsWith("dim`.k"))), insert.output)
   }
 

@@ -72,8 +72,10 @@ class HiveSuite extends FactAndDimTest {
     assert(insert.sink.exists(s => s.mode == "overwrite" && s.table.contains("spark_catalog.default.sink")))
     assert(insert.sink.exists(s => s.format.contains("hive") && s.partitionColumns == Seq("day")))
     val texts = "spark_catalog.default.texts"
-    assert(insert.output.map(o => o.column -> o.sources) ==
-      Seq("a" -> Seq(s"$texts.id"), "b" -> Seq(s"$texts.code"), "day" -> Seq(s"$texts.day")))
+    assert(
+      insert.output.map(o => o.column -> o.sources) ==
+        Seq("a" -> Seq(s"$texts.id"), "b" -> Seq(s"$texts.code"), "day" -> Seq(s"$texts.day"))
+    )
     assert(insert.predicateSources == Seq(s"$texts.i"))
     val made = unconverted(report("CREATE TABLE hive_made STORED AS PARQUET AS SELECT id AS x FROM texts"))
     assert(made.sink.exists(s => s.mode == "create" && s.table.contains("spark_catalog.default.hive_made")))
