@@ -183,7 +183,8 @@ private[springbok] object JoinReport {
   private def confirms(later: JoinChoice, earlier: JoinChoice): Boolean =
     later.chosen != Strategy.Spark && later.chosen == earlier.chosen && later.distribution == earlier.distribution
 
-  private def joins(g: PlanGraph): Map[Int, PlanNode] =
+  /** The joins that were decided, by their numbers. */
+  private[report] def joins(g: PlanGraph): Map[Int, PlanNode] =
     g.nodes.flatMap(n => JoinState.of(n.plan).map(_.id -> n)).toMap
 
   private def join(n: PlanNode): BaseJoinExec = n.plan.asInstanceOf[BaseJoinExec]

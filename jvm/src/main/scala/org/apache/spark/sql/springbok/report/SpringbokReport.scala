@@ -30,7 +30,7 @@ object SpringbokReport {
    */
   def of(qe: QueryExecution, execution: => Option[ExecutionEntry] = None): QueryReport = {
     val conf = qe.sparkSession.sessionState.conf
-    val parts = new ReportParts(qe.sparkSession, qe.optimizedPlan, qe.executedPlan)
+    val parts = ReportParts.of(qe)
     val report = QueryReport(
       version = QueryReport.formatVersion,
       springbok = RunningSpark.VERSION,
@@ -39,6 +39,9 @@ object SpringbokReport {
       query = QueryIdentity.of(qe, parts.state.flatMap(_.database)),
       note = note(conf, parts, qe),
       resources = parts.resources,
+      output = parts.output.entries,
+      predicateSources = parts.output.predicates,
+      sink = parts.output.sink,
       tables = parts.tables,
       fragments = parts.fragments,
       joins = parts.joins,
