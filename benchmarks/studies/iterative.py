@@ -205,9 +205,10 @@ def _models(spark: SparkSession) -> tuple[Any, int]:
 def _dashboard(spark: SparkSession) -> tuple[Any, int]:
     """50 tiles: one fact table, three dimensions, other filters in each."""
     tiles = [
-        f"SELECT i.brand, d.month, sum(s.price) FROM sales s JOIN items i ON s.item = i.item JOIN days d ON s.day = d.day"
-        f" JOIN shops p ON s.shop = p.shop WHERE d.month = {n % 12} AND p.region = {n % 9} AND i.class <> {n % 7}"
-        f" GROUP BY i.brand, d.month ORDER BY 1, 2"
+        "SELECT i.brand, d.month, sum(s.price) FROM sales s JOIN items i ON s.item = i.item"
+        f" JOIN days d ON s.day = d.day JOIN shops p ON s.shop = p.shop"
+        f" WHERE d.month = {n % 12} AND p.region = {n % 9} AND i.class <> {n % 7}"
+        " GROUP BY i.brand, d.month ORDER BY 1, 2"
         for n in range(50)
     ]
     return [spark.sql(t).collect() for t in tiles], len(tiles)
