@@ -142,7 +142,7 @@ object SparkLines {
       "17",
       Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-4.3", "spark-4.0-4.3"),
       unmanaged = Some(".cache/spark-4.3.0/jars"),
-      leftOut = Seq("ConnectorSuite.scala")
+      leftOut = Seq("ConnectorSuite.scala", "ConnectorOutputSuite.scala")
     )
   )
 

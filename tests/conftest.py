@@ -23,7 +23,7 @@ _STRATEGIES = "broadcast hash|shuffled hash|sort-merge|broadcast nested loop|car
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    builder = springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0)
+    builder = springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0, planning_budget=0)
     session = (
         builder.master("local[2]")
         .config("spark.ui.enabled", "false")

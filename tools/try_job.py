@@ -34,7 +34,7 @@ def session(folder: str) -> None:
 
     warnings.simplefilter("error", UserWarning)
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    spark = springbok.configure(builder, runtimeFilter_minBenefitMs=0).getOrCreate()
+    spark = springbok.configure(builder, runtimeFilter_minBenefitMs=0, planning_budget=0).getOrCreate()
     df = star(spark, folder)
     on = df.collect()
     report = springbok.report(df)

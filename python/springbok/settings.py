@@ -62,11 +62,12 @@ def _value(key: str, value: Any) -> str:
     elif kind == "double":
         fits = re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) is not None
     elif kind == "bytes":
-        fits = _BYTES.fullmatch(text) is not None
+        fits = _BYTES.fullmatch(text) is not None or text in allowed
     elif kind == "time":
         fits = _TIME.fullmatch(text) is not None
     else:
         fits = all(t.strip().upper() in allowed for t in text.split(","))
     if not fits:
-        raise SpringbokError(f"{key} cannot be {value!r}: it takes {' or '.join(allowed) or _KINDS[kind]}.")
+        takes = [words for words in [_KINDS.get(kind), *allowed] if words]
+        raise SpringbokError(f"{key} cannot be {value!r}: it takes {' or '.join(takes)}.")
     return text

@@ -24,7 +24,7 @@ markers = itertools.count()
 
 def session() -> SparkSession:
     builder = SparkSession.builder.config("spark.jars", JAR)
-    builder = springbok.configure(builder, runtimeFilter_minBenefitMs=0)
+    builder = springbok.configure(builder, runtimeFilter_minBenefitMs=0, planning_budget=0)
     spark = (
         builder.master("local-cluster[2,2,1024]")
         .config("spark.driver.memory", "1g")

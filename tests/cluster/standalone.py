@@ -22,7 +22,7 @@ SQL = """SELECT f.k, count(*), sum(f.v) FROM fact f JOIN mid m ON f.k = m.k JOIN
 
 def session() -> SparkSession:
     spark = (
-        springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0)
+        springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0, planning_budget=0)
         .master(MASTER)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

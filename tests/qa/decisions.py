@@ -65,7 +65,7 @@ def session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     spark = (
-        springbok.configure(SparkSession.builder)
+        springbok.configure(SparkSession.builder, planning_budget=0)
         .master("local[2]")
         .appName("springbok-decisions")
         .config("spark.driver.memory", "3g")

@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--queries", type=int, default=1000)
     args = parser.parse_args()
-    builder = springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0)
+    builder = springbok.configure(SparkSession.builder, runtimeFilter_minBenefitMs=0, planning_budget=0)
     builder = builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "1g")
     # What a session shows of past queries is bounded by these; the bound must be reached early.
     builder = builder.config("spark.sql.ui.retainedExecutions", "20").config("spark.ui.retainedJobs", "50")

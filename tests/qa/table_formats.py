@@ -72,12 +72,11 @@ CAPABILITIES = {
     },
 }
 
-_INTRODUCTION = (
-    "`python -m qa.table_formats` in `tests` writes this page: how many tests of each capability passed on each Spark "
-    "line. A dash means that the format has no release for the line, or that its tests do not run there. "
-    "[Limits](limits.md#table-formats) says what is missing, and [Connectors](../contribute/connectors.md) how a scan "
-    "is told of a filter."
-)
+_INTRODUCTION = """\
+`python -m qa.table_formats` in `tests` writes this page: how many tests of each capability passed on each Spark line. A dash
+means that the format has no release for the line, or that its tests do not run there. No connector has a release for Spark
+4.3. [Limits](limits.md#table-formats) says what is missing, and [Connectors](../contribute/connectors.md) how a scan is told
+of a filter."""
 
 
 def measured(line: lines.Line) -> dict[str, str]:
@@ -91,7 +90,7 @@ def measured(line: lines.Line) -> dict[str, str]:
 
 def page(results: dict[str, dict[str, str]]) -> str:
     """The page's text."""
-    labels = sorted(results)
+    labels = sorted(label for label, tests in results.items() if tests)
     head = ["", *(label.replace("_", ", Scala ") for label in labels)]
     parts = ["# Table formats", _INTRODUCTION]
     for form, capabilities in CAPABILITIES.items():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import springbok
 from pyspark.sql import SparkSession
+from springbok import settings
 
 
 def test_one_jar_for_each_line() -> None:
@@ -19,18 +20,23 @@ def test_one_jar_for_each_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("wrong", "message"),
     [
         ({"runtimeFilter_mod": "OFF"}, "nearest one is spark.springbok.runtimeFilter.mode"),
         ({"runtimeFilter_mode": "SOMETIMES"}, "OFF or LOCAL or GLOBAL"),
         ({"enabled": "perhaps"}, "true or false"),
-        ({"join_broadcastBytesLimit": "much"}, "a size such as 64m"),
+        ({"join_broadcastBytesLimit": "much"}, "a size such as 64m or -1"),
         ({"runtimeFilter_inLimit": -1}, "a whole number"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence(settings: dict[str, object], message: str) -> None:
+def test_a_wrong_setting_is_one_sentence(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(springbok.SpringbokError, match=message):
-        springbok.configure(SparkSession.Builder(), **settings)
+        springbok.configure(SparkSession.Builder(), **wrong)
+
+
+def test_a_value_beside_those_of_its_kind() -> None:
+    key = "spark.springbok.join.broadcastBytesLimit"
+    assert settings.checked({"join_broadcastBytesLimit": -1}) == {key: "-1"}
 
 
 def test_the_jar_command() -> None:

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from springbok.model.decisions import Alternative, Conjunct, Conjuncts, Filter, Join, JoinOrder, KeyColumn, Reason, Side
-from springbok.model.plan import Bucketing, Exchange, Fragment, Node, Partitioning, Slot, Table, Transform
+from springbok.model.plan import (
+    Aggregate,
+    AggregateFunction,
+    Bucketing,
+    Exchange,
+    Fragment,
+    Node,
+    Output,
+    Partitioning,
+    Sink,
+    Slot,
+    Table,
+    Transform,
+)
 from springbok.model.report import (
     FORMAT_VERSION,
     ComparisonData,
@@ -17,6 +30,8 @@ from springbok.model.report import (
 
 __all__ = [
     "FORMAT_VERSION",
+    "Aggregate",
+    "AggregateFunction",
     "Alternative",
     "Bucketing",
     "ComparisonData",
@@ -31,6 +46,7 @@ __all__ = [
     "JoinOrder",
     "KeyColumn",
     "Node",
+    "Output",
     "Partitioning",
     "Query",
     "Reason",
@@ -38,6 +54,7 @@ __all__ = [
     "Resources",
     "Saved",
     "Side",
+    "Sink",
     "Slot",
     "Table",
     "Transform",

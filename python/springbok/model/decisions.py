@@ -113,6 +113,8 @@ class Filter:
     the id of the target table. `timing` is waits, local (the scan is in the stage of a broadcast join, which starts
     after the build side anyway) or late. The expected times are those of all cores: what the key's filters save, and
     what is lost by waiting.
+    Its `scope` is local if it stays in the fragment of its join, otherwise global. A late filter arrived `arrived_ms`
+    after its scan began; some of the scan's tasks tested their rows by it, others did not.
     """
 
     join: int
@@ -146,6 +148,10 @@ class Filter:
     scan_rows: int | None = None
     pauses: int | None = None
     switched_off: bool | None = None
+    scope: str | None = None
+    arrived_ms: int | None = None
+    tasks_tested: int | None = None
+    tasks_untested: int | None = None
 
 
 @dataclass(frozen=True)

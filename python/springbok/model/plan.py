@@ -34,6 +34,30 @@ class Transform:
 
 
 @dataclass(frozen=True)
+class Output:
+    """A column that the query gives or writes; `sources` are the columns of tables that its values come from."""
+
+    column: str
+    type: str
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where a statement writes: a table, or files at a path.
+
+    `mode` is append, overwrite, overwrite part (partitions, or rows of a condition), create, create if absent, replace,
+    create or replace, merge, update or delete.
+    """
+
+    mode: str
+    table: str | None = None
+    path: str | None = None
+    format: str | None = None
+    partition_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Table:
     """A table, once for each time that the query reads it.
 
@@ -42,7 +66,8 @@ class Table:
     the number of partitions that its scan reports by them.
     `rows_source` is analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
     columns whose distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a
-    table of the session catalog. What ends in `_read` was observed.
+    table of the session catalog. `partition_filters` and `pushed_filters` are the query's conditions that its scan is
+    told of, `runtime_filters` ids. What ends in `_read` was observed, and so were the `tasks` of its scan.
     """
 
     format: str
@@ -59,6 +84,9 @@ class Table:
     bucketing: Bucketing | None = None
     stored_by: tuple[Transform, ...] = ()
     stored_partitions: int | None = None
+    partition_filters: tuple[str, ...] = ()
+    pushed_filters: tuple[str, ...] = ()
+    runtime_filters: tuple[str, ...] = ()
     files: int | None = None
     footers_read: int | None = None
     partitions: int | None = None
@@ -66,6 +94,7 @@ class Table:
     files_read: int | None = None
     bytes_read: int | None = None
     rows_read: int | None = None
+    tasks: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -101,6 +130,23 @@ class Exchange:
 
 
 @dataclass(frozen=True)
+class AggregateFunction:
+    """A function, and its phase: partial, merge, final or complete."""
+
+    function: str
+    phase: str
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """What an operator aggregates; `phase` is that of all its functions, or mixed."""
+
+    phase: str
+    keys: tuple[str, ...] = ()
+    functions: tuple[AggregateFunction, ...] = ()
+
+
+@dataclass(frozen=True)
 class Node:
     """An operator; `join` and `filter` say which join or runtime filter of the report it is."""
 
@@ -112,6 +158,7 @@ class Node:
     filter: str | None = None
     estimated_rows: float | None = None
     rows: int | None = None
+    aggregate: Aggregate | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from springbok.errors import SpringbokError
 from springbok.model.decisions import Conjuncts, Filter, Join, JoinOrder, Reason
-from springbok.model.plan import Fragment, Table
+from springbok.model.plan import Fragment, Output, Sink, Table
 
 FORMAT_VERSION = 3
 R = TypeVar("R", bound="ReportData")
@@ -18,7 +18,11 @@ R = TypeVar("R", bound="ReportData")
 
 @dataclass(frozen=True)
 class Resources:
-    """What the plan was made for, and the execution memory that its joins may take of one executor."""
+    """What the plan was made for, and the execution memory that its joins may take of one executor.
+
+    `hosts` run the executors. `execution_memory_bytes` is what Spark's memory manager shares among the tasks of an
+    executor and its cached blocks.
+    """
 
     executors: int
     cores_per_executor: int
@@ -26,6 +30,9 @@ class Resources:
     driver_heap_bytes: int
     shuffle_partitions: int
     join_memory_per_executor_bytes: float | None = None
+    hosts: int | None = None
+    tasks_per_executor: int = 1
+    execution_memory_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,7 @@ class ReportData:
 
     `settings` are those that differ from their defaults, `effective` the values of some that decide what joins and
     filters may do, whether they are set or not.
+    `predicate_sources` are the columns of tables that decide which rows `output` has: those of conditions and of keys.
     """
 
     version: int
@@ -97,6 +105,9 @@ class ReportData:
     execution: Execution | None = None
     saved: Saved | None = None
     effective: dict[str, str] = field(default_factory=dict)
+    output: tuple[Output, ...] = ()
+    predicate_sources: tuple[str, ...] = ()
+    sink: Sink | None = None
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:

@@ -13,6 +13,7 @@ from springbok.render.words import (
     keys,
     removed,
     saved,
+    sink,
     spark_alone,
     state,
     statements,
@@ -40,6 +41,8 @@ def _lines(r: ReportData) -> Iterator[str]:
         yield shorten(which(r), WIDTH)
     if r.note:
         yield from wrap(r.note, 0)
+    if r.sink:
+        yield from wrap(f"Writes: {sink(r.sink)}.", 0)
     joins, more_joins = _first(r.joins)
     yield from section(
         "Joins, with rows expected and observed", (*table(_JOIN_HEAD, [_join(j) for j in joins]), *more_joins)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from springbok.model import ComparisonData, Conjuncts, Filter, Fragment, Join, JoinOrder, ReportData, Side, Table
 from springbok.render.lines import WIDTH, section, wrap
 from springbok.render.words import (
+    aggregate,
     amount,
     conjunct,
     cost,
@@ -21,12 +22,14 @@ from springbok.render.words import (
     observed,
     read,
     saved,
+    scanned,
     size,
     state,
     statements,
     strategy,
     used,
     verdict,
+    writes,
 )
 
 
@@ -68,6 +71,7 @@ def _lines(r: ReportData) -> Iterator[str]:
     yield from section("Query", (line for t in identity(r) for line in wrap(t, 2)))
     yield from section("Statistics to collect", (line for t in statements(r) for line in wrap(t, 2)))
     yield from section("Tables", (line for t in r.tables for line in _table(t)))
+    yield from section("Writes", (line for t in writes(r) for line in wrap(t, 2)))
     yield from section("Joins", (line for j in r.joins for line in _join(j)))
     yield from section("Runtime filters", (line for f in r.filters for line in _filter(f)))
     yield from section("Join order", (line for o in r.join_order for line in _join_order(o)))
@@ -87,6 +91,8 @@ def _table(t: Table) -> Iterator[str]:
     files = f", {t.files} files" if t.files else ""
     what = f"{t.name or '?'} ({t.format}{files}, {size(t.bytes)}): {amount(t.rows)} rows ({t.rows_source})"
     yield from wrap(what + (f"; read {read(t)}" if read(t) else ""), 2)
+    for text in scanned(t):
+        yield from wrap(text, 6)
 
 
 def _join(j: Join) -> Iterator[str]:
@@ -119,7 +125,8 @@ def side_text(s: Side) -> str:
 
 
 def _filter(f: Filter) -> Iterator[str]:
-    yield from wrap(f"{filter_name(f)} (join {f.join}): {f.status}", 2)
+    scope = f", {f.scope}" if f.scope else ""
+    yield from wrap(f"{filter_name(f)} (join {f.join}): {f.status}{scope}", 2)
     if f.status != "used":
         yield from wrap(str(f.reason), 6)
     if text := effect(f):
@@ -146,3 +153,5 @@ def _fragment(f: Fragment) -> Iterator[str]:
     rows = amount(e.rows if e.rows is not None else e.estimated_rows) if e else ""
     sent = f", {rows} rows{'' if e.rows is not None else ' estimated'}{factor(e.q_error)}" if e else ""
     yield from wrap(f"{f.id} {f.kind}{to}: {f.partitioning}{sent}", 2)
+    for a in (n.aggregate for n in f.nodes if n.aggregate):
+        yield from wrap(aggregate(a), 6)

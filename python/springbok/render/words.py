@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from springbok.model import Alternative, ComparisonData, Conjunct, Execution, Filter, Join, ReportData, Side, Table
+from springbok.model import (
+    Aggregate,
+    Alternative,
+    ComparisonData,
+    Conjunct,
+    Execution,
+    Filter,
+    Join,
+    ReportData,
+    Side,
+    Sink,
+    Table,
+)
 
 
 def amount(n: float | None, *, unknown: str = "unknown") -> str:
@@ -115,6 +127,10 @@ def effect(f: Filter) -> str:
         parts.append(f"{f.false_positive_rate:.2%} false positives")
     if f.waited_ms is not None:
         parts.append(f"waited {f.waited_ms:,} ms")
+    if f.arrived_ms is not None:
+        parts.append(f"arrived {f.arrived_ms:,} ms after the scan began")
+    if f.tasks_tested is not None and f.tasks_untested is not None and f.tasks_tested + f.tasks_untested:
+        parts.append(f"tested by {f.tasks_tested} of {f.tasks_tested + f.tasks_untested} tasks")
     if removed(f):
         parts.append(removed(f))
     if f.pushed == "rebuilt":
@@ -180,6 +196,28 @@ def statements(r: ReportData) -> list[str]:
     return sorted({t.analyze for t in r.tables if t.analyze})
 
 
+def sink(s: Sink) -> str:
+    """Where a statement writes: `append: sales.orders (parquet), partitioned by day`."""
+    target = s.table or s.path or "an unknown place"
+    by = f", partitioned by {', '.join(s.partition_columns)}" if s.partition_columns else ""
+    return f"{s.mode}: {target}" + (f" ({s.format})" if s.format else "") + by
+
+
+def writes(r: ReportData) -> list[str]:
+    """Where a statement writes, and where the values of each column come from; empty for a query."""
+    if r.sink is None:
+        return []
+    columns = [f"{o.column} <- {', '.join(o.sources) or 'no table'}" for o in r.output]
+    rows = [f"rows by {', '.join(r.predicate_sources)}"] if r.predicate_sources else []
+    return [sink(r.sink), *columns, *rows]
+
+
+def aggregate(a: Aggregate) -> str:
+    """`partial: sum(price), count(1) by town`."""
+    functions = [f.function if f.phase == a.phase else f"{f.phase} {f.function}" for f in a.functions]
+    return f"{a.phase}: {', '.join(functions) or 'groups'}" + (f" by {', '.join(a.keys)}" if a.keys else "")
+
+
 def read(t: Table) -> str:
     """What was read of a table; empty before the query ran."""
     parts = []
@@ -189,7 +227,15 @@ def read(t: Table) -> str:
         parts.append(f"{t.files_read} of {t.files} files")
     if t.rows_read is not None:
         parts.append(f"{amount(t.rows_read)} rows")
+    if t.tasks is not None:
+        parts.append(f"by {t.tasks} task{'' if t.tasks == 1 else 's'}")
     return ", ".join(parts)
+
+
+def scanned(t: Table) -> list[str]:
+    """The conditions that a table is scanned with, those of runtime filters by their ids."""
+    kinds = (("partitions", t.partition_filters), ("pushed", t.pushed_filters), ("runtime filters", t.runtime_filters))
+    return [f"{what}: {', '.join(conditions)}" for what, conditions in kinds if conditions]
 
 
 def observed(s: Side) -> str:

@@ -38,7 +38,9 @@ def session(warehouse: Path, form: str = "") -> SparkSession:
         for key, value in settings(form, installed().line, f"{warehouse}/lake").items():
             builder = builder.config(key, value)
         builder = builder.config("spark.sql.extensions", EXTENSIONS[form])
-    builder = springbok.configure(builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0)
+    builder = springbok.configure(
+        builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0, planning_budget=0
+    )
     spark = (
         builder.master("local[2]")
         .config("spark.ui.enabled", "false")

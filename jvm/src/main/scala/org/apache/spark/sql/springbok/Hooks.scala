@@ -8,10 +8,11 @@ import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.report.ui.FinishedQueries
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
-import org.apache.spark.sql.springbok.rules.hints.ResolveFilterHints
+import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{
   ChooseJoinStrategy,
   PlanNullAwareAntiJoin,
+  PlanSingleNode,
   ReviseJoinStrategy
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
@@ -25,11 +26,11 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *
  * {{{
  *   parsed plan
- *     | analyzer .......... [ResolveFilterHints] the query's hints on runtime filters
+ *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
  *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
- *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy and MarkRepartitions to
- *     |                     the last batch
+ *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode and
+ *     |                     MarkRepartitions to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
@@ -53,7 +54,7 @@ private[springbok] object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
-    SparkPlanning.injectHintRule(e, ResolveFilterHints)
+    SparkPlanning.injectHintRule(e, ResolveRelationHints)
     e.injectResolutionRule(session => new ReportHint(session.asInstanceOf[SparkSession]))
     ReportFunctions.into(e)
     // Called in the thread that plans, which may be another one than has optimized.
@@ -72,7 +73,8 @@ private[springbok] object Hooks {
 
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
-  private val rules = Seq(RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
+  private val rules =
+    Seq(RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode, MarkRepartitions)
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {

@@ -4,7 +4,7 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
-import org.apache.spark.sql.springbok.conf.JoinConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, PlanningConf}
 
 /**
  * The Spark context that suites share, each with a session of its own. Starting a context and compiling its first queries
@@ -60,6 +60,8 @@ object TestContext {
       .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
       // Set, so that tests which stop Spark's broadcasts leave Springbok's.
       .config(JoinConf.BROADCAST_BYTES_LIMIT.key, JoinConf.BROADCAST_BYTES_LIMIT.defaultValueString)
+      // Tests have little data.
+      .config(PlanningConf.BUDGET.key, "0")
       .config("spark.sql.warehouse.dir", Files.createTempDirectory("warehouse").toString)
     settings.foreach { case (k, v) => builder.config(k, v) }
     val session = builder.getOrCreate().asInstanceOf[SparkSession]

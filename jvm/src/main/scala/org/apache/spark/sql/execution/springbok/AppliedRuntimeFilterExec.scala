@@ -7,10 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
-import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, HiveScan, PlanInputs, RowFilter}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FixedOrder, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
 
@@ -61,24 +59,13 @@ case class AppliedRuntimeFilterExec(
   }
 
   /** The filter that the scan does not wait for, if it is one. */
-  def late: Option[LateFilter] = predicate.collect { case LateContains(_, f) => f }
+  def late: Option[LateFilter] = predicate.flatMap(_.collectFirst { case LateContains(_, f) => f })
 
   // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
   // one, as a file's are.
   private def keepAtMost: Int =
-    if (info.grouped || !fixedOrder(child))
-      AppliedRuntimeFilterExec.sample
+    if (info.grouped || !FixedOrder(child)) AppliedRuntimeFilterExec.sample
     else ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
-
-  private def fixedOrder(p: SparkPlan): Boolean = p match {
-    case _: FileSourceScanExec => true
-    case b: BatchScanExec => b.scan.isInstanceOf[FileScan]
-    case HiveScan(table) => HiveScan.ofFiles(table)
-    case _: Exchange => false
-    case _ =>
-      val inputs = PlanInputs.of(p)
-      inputs.nonEmpty && inputs.forall(fixedOrder)
-  }
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()

@@ -16,8 +16,35 @@ import org.apache.spark.unsafe.types.UTF8String
  * Left out on purpose: arithmetic that ANSI mode checks, casts that may not fit, array and map access, regular expressions
  * (matching may overflow the stack), and conversions between dates and timestamps (overflow).
  */
-object CannotRaise {
-  def apply(e: Expression): Boolean = e match {
+object CannotRaise extends HarmlessExpressions {
+  override protected def other(e: Expression): Boolean = false
+}
+
+/**
+ * Whether an expression has no side effect, and whether an exception is all that it can raise: such an expression can be
+ * evaluated on any row if exceptions are caught.
+ *
+ * Left out on purpose: regular expressions (a stack that overflows is no exception), and functions that take long.
+ */
+object RaisesExceptions extends HarmlessExpressions {
+  override protected def other(e: Expression): Boolean = e match {
+    case c: Cast => atomic(c.child.dataType) && atomic(c.dataType) && apply(c.child)
+    case _: BinaryArithmetic | _: UnaryMinus | _: UnaryPositive | _: Abs => inside(e)
+    case _: DateAdd | _: DateSub | _: DateDiff | _: DateAddYMInterval | _: AddMonths => inside(e)
+    case _: LastDay | _: TruncDate => inside(e)
+    case _ => false
+  }
+
+  private def atomic(t: DataType): Boolean = t.isInstanceOf[AtomicType] && !SparkTypes.isVariant(t)
+}
+
+/** Expressions that are harmless on any row, and those of them that need more than that, as the subclass has it. */
+sealed abstract class HarmlessExpressions {
+
+  /** Whether an expression that may raise an error is allowed. */
+  protected def other(e: Expression): Boolean
+
+  final def apply(e: Expression): Boolean = e match {
     case _: Attribute | _: Literal => true
     // Its value is known before the first row.
     case s: ScalarSubquery => !s.isCorrelated
@@ -28,8 +55,8 @@ object CannotRaise {
     case _: StringTrim | _: StringTrimLeft | _: StringTrimRight => inside(e)
     case c: Concat => c.dataType.isInstanceOf[StringType] && inside(c)
     case Like(text, Literal(pattern, _), escape) => compiles(pattern, escape) && apply(text)
-    case c: Cast => fits(c) && apply(c.child)
-    case a: BinaryArithmetic => unchecked(a) && inside(a)
+    case c: Cast if fits(c) => apply(c.child)
+    case a: BinaryArithmetic if unchecked(a) => inside(a)
     case _: Year | _: Quarter | _: Month | _: DayOfMonth => inside(e)
     case _: GetStructField | _: CreateNamedStruct => inside(e)
     // What Spark puts around join keys, and what a filter hashes them with.
@@ -39,10 +66,10 @@ object CannotRaise {
     // The padding that reads a CHAR column.
     case s: StaticInvoke =>
       s.staticObject == classOf[CharVarcharCodegenUtils] && s.functionName == "readSidePadding" && inside(s)
-    case _ => false
+    case _ => other(e)
   }
 
-  private def inside(e: Expression): Boolean = e.children.forall(apply)
+  final protected def inside(e: Expression): Boolean = e.children.forall(apply)
 
   private def ordered(t: DataType): Boolean = t match {
     case _: NumericType | _: StringType | BinaryType | BooleanType | DateType | TimestampType |

@@ -16,11 +16,8 @@ import org.apache.spark.sql.types.LongType
 object ExpressionLabel extends (Expression => String) {
   override def apply(e: Expression): String = {
     val literals = SQLConf.get.getConf(ReportConf.LITERALS)
-    val plain = e match {
+    val shown = e.transformUp {
       case If(IsNull(inner), Literal(null, LongType), _: XxHash64) => inner
-      case other => other
-    }
-    val shown = plain.transformUp {
       case a: AttributeReference => a.withQualifier(Nil)
       case KnownFloatingPointNormalized(NormalizeNaNAndZero(inner)) => inner
       case c if SparkTypes.isCollationKey(c) => c.children.head

@@ -15,7 +15,7 @@ import org.apache.spark.sql.internal.SQLConf
  * @param kind
  *   what its values look like, for `settings.json`
  * @param allowed
- *   the values of a mode or a list of modes; empty for other kinds
+ *   the values of a mode or a list of modes; for other kinds, values beside those of the kind
  */
 final case class Setting(entry: ConfigEntry[?], kind: String, allowed: Seq[String] = Nil)
 
@@ -46,12 +46,23 @@ abstract private[conf] class ConfArea {
   ): ConfigEntry[Double] =
     added("double", builder(key, doc).doubleConf.checkValue(valid, rule).createWithDefault(default))
 
-  protected def bytes(key: String, default: Long, valid: Long => Boolean, rule: String)(
-      doc: String
-  ): ConfigEntry[Long] =
+  /**
+   * A size.
+   *
+   * @param allowed
+   *   values that are no sizes
+   */
+  protected def bytes(
+      key: String,
+      default: Long,
+      valid: Long => Boolean,
+      rule: String,
+      allowed: Seq[String] = Nil
+  )(doc: String): ConfigEntry[Long] =
     added(
       "bytes",
-      builder(key, doc).bytesConf(ByteUnit.BYTE).checkValue(valid, rule).createWithDefault(default)
+      builder(key, doc).bytesConf(ByteUnit.BYTE).checkValue(valid, rule).createWithDefault(default),
+      allowed
     )
 
   /** A time in ms. A value may have a unit, such as `2s`. */

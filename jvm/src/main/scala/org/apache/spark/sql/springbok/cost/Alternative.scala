@@ -21,7 +21,7 @@ sealed trait RuledOut {
 
 object RuledOut {
 
-  /** It cannot compute the join, or never well. */
+  /** It cannot compute the join, or never well, or the query forbids it. */
   final case class Impossible(reason: Reason) extends RuledOut
 
   /** It could compute the join and should not: the build side may not fit, or another side is the better one to build. */

@@ -18,7 +18,7 @@ private[cost] object Alternatives {
 
   private def broadcast(in: JoinInput, side: BuildSide): Alternative = {
     val build = in.sides(side)
-    val terms = shared(build, sent(in, build) :+ stage(in)) :+ chained(in, side, build.size.table)
+    val terms = shared(build, sent(in, side) :+ stage(in)) :+ chained(in, side, build.size.table)
     Alternative(Broadcast(side), terms, notEqui(in).orElse(cannotBroadcast(in, side, "broadcast")))
   }
 
@@ -28,6 +28,7 @@ private[cost] object Alternatives {
     val why =
       if (!can.equi) notEqui(in)
       else if (!can.hash(side)) Some(Impossible(Reason.joinType("shuffled hash", side)))
+      else if (in.wishes.merge && can.mergeable) Some(Unwise(Reason.mergePreferred))
       else if (tracksMatches(in, side)) Some(Unwise(Reason.tracksMatches(side)))
       else BuildSideLimit.hashTable(build, probe, in).map(Unwise(_))
     val table =
@@ -49,7 +50,7 @@ private[cost] object Alternatives {
     val compared = "pairs of rows" -> pairs(in.left, in.right, nestedLoopPair)
     Alternative(
       NestedLoop(side),
-      sent(in, in.sides(side)) :+ compared :+ stage(in),
+      sent(in, side) :+ compared :+ stage(in),
       everyPair(in).orElse(cannotBroadcast(in, side, "broadcast nested loop"))
     )
   }
@@ -59,7 +60,8 @@ private[cost] object Alternatives {
       everyPair(in).orElse(Option.when(!in.capabilities.cartesian)(Impossible(Reason.notInner)))
     val terms = Seq(
       "network" -> cartesianReads(in.left, in.right, in.cluster),
-      "pairs of rows" -> pairs(in.left, in.right, cartesianPair)
+      "pairs of rows" -> pairs(in.left, in.right, cartesianPair),
+      "tasks" -> cartesianTasks(in.left, in.right, in.cluster)
     )
     Alternative(Cartesian, terms, why)
   }
@@ -74,6 +76,7 @@ private[cost] object Alternatives {
 
   private def cannotBroadcast(in: JoinInput, side: BuildSide, strategy: String): Option[RuledOut] =
     if (!in.capabilities.broadcast(side)) Some(Impossible(Reason.joinType(strategy, side)))
+    else if (in.wishes.shuffle) Some(Impossible(Reason.shuffleHint))
     else BuildSideLimit.broadcast(in.sides(side), in).map(Unwise(_))
 
   /**
@@ -83,7 +86,8 @@ private[cost] object Alternatives {
    */
   private def tracksMatches(in: JoinInput, side: BuildSide): Boolean = in.capabilities.preserved(side)
 
-  private def sent(in: JoinInput, build: Side): Terms = JoinCost.broadcast(build, in.cluster)
+  private def sent(in: JoinInput, build: BuildSide): Terms =
+    JoinCost.broadcast(in.sides(build), in.cluster, probe(in, build).layout.tasks)
 
   /** This join's part of the cost of a broadcast that serves several joins. */
   private def shared(build: Side, terms: Terms): Terms =

@@ -2,7 +2,9 @@ package org.apache.spark.sql.springbok.cost
 
 import java.util.{Collections, WeakHashMap}
 
-import org.apache.spark.{ExecutorAllocationClient, SparkContext}
+import scala.util.Try
+
+import org.apache.spark.{ExecutorAllocationClient, SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.ClusterConf
@@ -74,6 +76,25 @@ object Cluster {
    *   Spark's default number of tasks
    */
   final private case class Live(executors: Int, parallelism: Int)
+
+  /** Hosts of the executors that have registered; None for a cluster that is assumed, and before there are any. */
+  def hosts(sc: SparkContext, conf: SQLConf): Option[Int] =
+    if (conf.getConf(ClusterConf.EXECUTORS) > 0) None
+    else if (sc.isLocal) Some(1)
+    else {
+      val driver = Try(SparkEnv.get.blockManager.blockManagerId.hostPort).toOption
+      val all = Try(sc.getExecutorMemoryStatus.keySet.toSet).getOrElse(Set.empty[String])
+      Some((all -- driver).map(_.replaceFirst(":\\d+$", "")).size).filter(_ > 0)
+    }
+
+  /** Bytes that Spark's memory manager shares among the tasks of an executor and the blocks that it caches. */
+  def unifiedMemory(executorHeap: Long, spark: SparkConf): Long = {
+    val offHeap = if (spark.get(MEMORY_OFFHEAP_ENABLED)) spark.get(MEMORY_OFFHEAP_SIZE) else 0L
+    (math.max(0L, executorHeap - reserved) * spark.get(MEMORY_FRACTION)).toLong + offHeap
+  }
+
+  /** Bytes of a heap that the memory manager leaves to Spark itself. */
+  private val reserved = 300L << 20
 
   /** A context that is being stopped tells nothing more, but the last reports are still made. */
   private val told = Collections.synchronizedMap(new WeakHashMap[SparkContext, Live])

@@ -90,7 +90,7 @@ object JoinChoice {
   }
 
   private def byDefault(in: JoinInput, all: Seq[Alternative], reason: Reason): JoinChoice = {
-    val fits: Strategy => Boolean = in.defaultMode match {
+    val fits: Strategy => Boolean = in.mode match {
       case JoinMode.Broadcast => s => s.isInstanceOf[Broadcast] || s.isInstanceOf[NestedLoop]
       case JoinMode.Partitioned => s => s.isInstanceOf[ShuffledHash] || s == SortMerge
       case _ => _ => false

@@ -27,14 +27,18 @@ object JoinCost {
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
    * executor the table is there already. All of them are of [[SideSize.risked]] bytes. What a filter from the other side would
    * have spared is made and sent in full.
+   *
+   * @param probeTasks
+   *   tasks that look rows up, None if unknown. An executor fetches the relation when it runs its first one
    */
-  def broadcast(build: Side, cluster: Cluster): Terms =
+  def broadcast(build: Side, cluster: Cluster, probeTasks: Option[Double] = None): Terms =
     if (build.bytes < 0 || cluster.executors < 1) Seq("network" -> Unknown)
     else {
       val parallel = math.max(1.0, math.sqrt(cluster.coresPerExecutor.toDouble))
+      val nodes = probeTasks.fold(cluster.remote.toDouble)(math.min(_, cluster.remote.toDouble))
       Seq(
-        "network" -> build.size.risked * cluster.remote,
-        "hash tables" -> build.size.risked * cluster.remote * parallel,
+        "network" -> build.size.risked * nodes,
+        "hash tables" -> build.size.risked * nodes * parallel,
         "driver" -> build.size.risked * cluster.cores * driverShare,
         "no filter" -> build.unfiltered
       )
@@ -137,8 +141,19 @@ object JoinCost {
   /** Bytes that a cartesian product reads: the right side once for each partition of the left. */
   def cartesianReads(left: Side, right: Side, cluster: Cluster): Double =
     if (left.bytes < 0 || right.bytes < 0) Unknown
-    else
-      left.bytes + right.bytes * math.max(1.0, math.max(cluster.cores.toDouble, left.bytes / scanPartition))
+    else left.bytes + right.bytes * partitions(left, cluster)
+
+  /**
+   * Cost of the tasks of a cartesian product, one for each partition of the left with each of the right. A task is charged
+   * as one of a stage that has a task on every core ([[stageBytesPerCore]]).
+   */
+  def cartesianTasks(left: Side, right: Side, cluster: Cluster): Double =
+    if (left.bytes < 0 || right.bytes < 0) Unknown
+    else partitions(left, cluster) * partitions(right, cluster) * stageBytesPerCore
+
+  /** Partitions of a side; at least one for each core where nobody has counted them. */
+  private def partitions(side: Side, cluster: Cluster): Double =
+    side.layout.partitions.fold(math.max(cluster.cores.toDouble, side.bytes / scanPartition))(_.toDouble)
 
   private val scanPartition = 128.0 * (1 << 20)
 

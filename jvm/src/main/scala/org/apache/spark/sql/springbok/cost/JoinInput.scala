@@ -18,11 +18,25 @@ final case class JoinInput(
     limits: MemoryLimits,
     defaultMode: JoinMode,
     orderedOutput: Double = 0,
-    pairs: Option[Double] = None
+    pairs: Option[Double] = None,
+    wishes: Wishes = Wishes()
 ) {
   def left: Side = sides.left
   def right: Side = sides.right
+
+  /** What is done if costs are unknown or equal. */
+  def mode: JoinMode = if (wishes.shuffle) JoinMode.Partitioned else defaultMode
 }
+
+/**
+ * What the user asks for.
+ *
+ * @param shuffle
+ *   that neither side is broadcast, by a hint of the query
+ * @param merge
+ *   that no hash table is built where the sides can be merged, by a setting of the session
+ */
+final case class Wishes(shuffle: Boolean = false, merge: Boolean = false)
 
 /**
  * What the type and the keys of a join allow.

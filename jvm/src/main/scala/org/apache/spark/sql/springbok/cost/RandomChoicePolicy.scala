@@ -1,8 +1,13 @@
 package org.apache.spark.sql.springbok.cost
 
+import org.apache.spark.sql.springbok.reason.Reason
+
 /** Chooses at random, for tests. The same seed makes the same choices. */
 final private[springbok] class RandomChoicePolicy(seed: Int) extends ChoicePolicy {
   override def ignoresCost: Boolean = true
+
+  override def left(tooLittle: => Option[Reason]): Option[Reason] =
+    Option.when(choice(0, 7) == 0)(Reason.forced)
 
   // A revised strategy may differ from the first one, and is the same in all later revisions.
   override def strategy(in: JoinInput, join: Int, revised: Boolean): JoinChoice =

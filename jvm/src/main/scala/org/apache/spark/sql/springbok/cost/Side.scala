@@ -92,13 +92,16 @@ final case class SideSize(
  *   whether each of its partitions is already sorted by the join keys
  * @param sent
  *   whether it is partitioned because this very join's exchange has run
+ * @param tasks
+ *   tasks that read it in the join's stage if the other side is broadcast, None if unknown
  */
 final case class Layout(
     partitioned: Boolean = false,
     partitions: Option[Int] = None,
     largestPartition: Option[Double] = None,
     sorted: Boolean = false,
-    sent: Boolean = false
+    sent: Boolean = false,
+    tasks: Option[Double] = None
 )
 
 /**

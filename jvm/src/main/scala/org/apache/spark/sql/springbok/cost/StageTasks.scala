@@ -48,8 +48,12 @@ private[springbok] object StageTasks {
 
   /** Splits of a scan's files, see `FilePartition.maxSplitBytes`. All partitions count, also those that are pruned later. */
   def splits(scan: FileSourceScanExec, cores: Int, conf: SQLConf): Double =
+    splits(scan.relation.sizeInBytes, cores, conf)
+
+  /** Splits of files of so many bytes. */
+  def splits(size: BigInt, cores: Int, conf: SQLConf): Double =
     // The size of a catalog table without statistics is a stand-in, and its number of tasks is unknown.
-    Estimate.known(scan.relation.sizeInBytes).fold(cores.toDouble) { bytes =>
+    Estimate.known(size).fold(cores.toDouble) { bytes =>
       val even = bytes / conf.filesMinPartitionNum.getOrElse(cores)
       val size =
         math.min(conf.filesMaxPartitionBytes.toDouble, math.max(conf.filesOpenCostInBytes.toDouble, even))

@@ -2,7 +2,8 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.springbok.catalyst.CannotRaise
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, RaisesExceptions}
+import org.apache.spark.sql.springbok.cost.ExpressionCost
 import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
 import org.apache.spark.sql.types._
 
@@ -10,7 +11,7 @@ import org.apache.spark.sql.types._
  * Keys of runtime filters as expressions over the columns of an operator.
  *
  * A key may be computed at a scan only if computing it there, for rows that the query would perhaps have dropped before,
- * shows nowhere: it is deterministic and cannot raise an error, in ANSI mode neither.
+ * shows nowhere: it is deterministic and cannot raise an error, in ANSI mode neither, or it is a [[TriedKey]].
  */
 object FilterKey {
 
@@ -37,8 +38,24 @@ object FilterKey {
   def only(key: Expression): Option[Attribute] = Option.when(key.references.size == 1)(anchor(key))
 
   /** Whether evaluating it early changes nothing but time. */
-  def admissible(key: Expression): Boolean =
-    key.references.nonEmpty && key.deterministic && CannotRaise(key) && size(key) <= most
+  def admissible(key: Expression): Boolean = computable(key) && CannotRaise(key)
+
+  /** The key as a filter at a scan computes it, None if it may not be computed there. */
+  def atScan(key: Expression): Option[Expression] = {
+    val plain = TriedKey.untried(key)
+    if (!computable(plain)) None
+    else if (CannotRaise(plain)) Some(plain)
+    else Option.when(RaisesExceptions(plain))(TriedKey(plain))
+  }
+
+  /** Time in ns for computing a key that may raise an error. Any other key is taken to cost nothing beside its test. */
+  def triedNs(key: Expression): Double = key match {
+    case TriedKey(child) => ExpressionCost(child)
+    case _ => 0
+  }
+
+  private def computable(key: Expression): Boolean =
+    key.references.nonEmpty && key.deterministic && size(key) <= most
 
   /** Larger expressions cost more than the test that they are for. */
   private val most = 24

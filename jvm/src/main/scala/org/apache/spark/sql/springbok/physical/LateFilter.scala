@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.physical
 
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import org.apache.spark.{SparkContext, TaskContext}
@@ -51,6 +52,9 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   // ---- on the driver
 
   @transient @volatile private var state: State = Open
+  // Times of System.nanoTime.
+  @transient @volatile private var scanBegan = Option.empty[Long]
+  @transient @volatile private var settledAt = Option.empty[Long]
   @transient private lazy val partitions = new ConcurrentHashMap[Int, State]
 
   /** What a task has to do. The answer for a partition is final once it is not [[LateFilter.Open]]. */
@@ -69,7 +73,19 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
 
   private[springbok] def settled: Boolean = state != Open
 
-  private[springbok] def settle(as: State): Unit = state = as
+  private[springbok] def settle(as: State): Unit = {
+    state = as
+    settledAt = settledAt.orElse(Some(System.nanoTime))
+  }
+
+  /** What became of it in the scan, as far as its tasks have asked. */
+  private[springbok] def outcome: Outcome = {
+    val answers = partitions.values.asScala.toSeq
+    val arrivedMs =
+      for (began <- scanBegan; at <- settledAt if state != Never)
+        yield math.max(0, at - began) / 1000000
+    Outcome(arrivedMs, tested = answers.count(_ != Never), untested = answers.count(_ == Never))
+  }
 
   /**
    * Has the tasks of the build side scheduled before those of the scan, which would come first by their place in the
@@ -78,7 +94,8 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
    * @param source
    *   the canonical form of the build side's exchange
    */
-  def startBuildSide(context: SparkContext, source: SparkPlan): Unit =
+  def startBuildSide(context: SparkContext, source: SparkPlan): Unit = {
+    scanBegan = scanBegan.orElse(Some(System.nanoTime))
     try
       for {
         execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
@@ -91,6 +108,7 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
       // It fails again where adaptive execution starts it.
       case NonFatal(_) =>
     }
+  }
 }
 
 object LateFilter extends AdaptiveSparkPlanHelper {
@@ -100,6 +118,14 @@ object LateFilter extends AdaptiveSparkPlanHelper {
   case object Open extends State
   final case class Arrived(bloom: Broadcast[SplitBlockBloom]) extends State
   case object Never extends State
+
+  /**
+   * @param arrivedMs
+   *   when it was there, in ms after the scan's stage began; 0 if before; None if it never was, or no scan began
+   * @param tested,
+   *   untested tasks of the scan that tested their rows by it, and that did not; a task without rows is neither
+   */
+  final private[springbok] case class Outcome(arrivedMs: Option[Long], tested: Int, untested: Int)
 
   /** Where tasks of a plan's stages expect one, or may yet. */
   def expected(plan: SparkPlan): Seq[AppliedRuntimeFilterExec] = plan match {

@@ -34,7 +34,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val keyExpression: String => Reason = declined.of1(
     "KEY_EXPRESSION",
     "the key {key} is not computed at a scan: it might raise an error there, is not deterministic, or is too large",
-    "A column, or a lossless cast of one, can always be computed there. Arithmetic that raises on overflow (ANSI mode) cannot."
+    "A column, or a lossless cast of one, can always be computed there. Arithmetic and casts that might raise an error (ANSI mode) are computed only where files are read and no rows are grouped below the join. User-defined functions never are."
   )
   val noSource: Reason = declined.fixed(
     "NO_EXCHANGE",

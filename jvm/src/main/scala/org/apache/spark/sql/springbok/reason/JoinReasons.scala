@@ -1,7 +1,8 @@
 package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
-import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, PlanningConf}
 
 /** Why a join is executed as it is. */
 private[springbok] trait JoinReasons { this: ReasonRegistry =>
@@ -75,6 +76,20 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "A running broadcast is not cancelled."
   )
 
+  val littleData: (Double, Double) => Reason = strategy.of2(
+    "LITTLE_DATA",
+    "the query reads {bytes:size}, too little for the {rules_ms} ms that its planning would take",
+    "Spark plans the whole query. Set this to 0 to have every query planned.",
+    by(PlanningConf.BUDGET)
+  )
+
+  val oneTask: Double => Reason = strategy.of1(
+    "ONE_TASK",
+    "the query reads {bytes:size}, which one task joins without shuffles and broadcasts",
+    "Starting stages and broadcasts takes longer than the work on so little data.",
+    by(PlanningConf.SINGLE_NODE)
+  )
+
   /** Not documented: it comes from an internal setting. */
   val forced: Reason =
     new ReasonTemplate("", "FORCED", "taken at random, for a test", None, "").of()
@@ -94,6 +109,18 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "The hash table of an outer join is built from the other side, or the join is a sort-merge join."
   )
   def tracksMatches(build: BuildSide): Reason = preservedSide(Reason.side(build))
+
+  val shuffleHint: Reason = alternative.fixed(
+    "SHUFFLE_HINT",
+    "the query's hint SHUFFLE asks for a join without a broadcast",
+    "`/*+ SHUFFLE(t) */` lets the costs choose between a shuffled hash join and a sort-merge join. It is Impala's hint of this name."
+  )
+  val mergePreferred: Reason = alternative.fixed(
+    "SORT_MERGE_PREFERRED",
+    "the session prefers sort-merge joins",
+    "Spark's setting is followed if it is set to true. It is true by default, and then the costs decide.",
+    by(SQLConf.PREFER_SORTMERGEJOIN)
+  )
 
   val notEqui: Reason = alternative.fixed(
     "NOT_EQUI_JOIN",

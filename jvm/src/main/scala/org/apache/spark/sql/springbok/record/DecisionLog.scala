@@ -15,6 +15,9 @@ final class DecisionLog extends FailureLog {
   private val loggedConjuncts = mutable.ArrayBuffer.empty[LoggedConjuncts]
   private val loggedFailures = mutable.LinkedHashSet.empty[(String, String)]
 
+  /** Why the whole query is left to Spark. */
+  @volatile var left: Option[Reason] = None
+
   /** Adds what the planning of a subquery has decided so far. Its joins get new numbers. */
   private[record] def adopt(other: DecisionLog): Unit = synchronized {
     other.loggedJoins.foreach { j =>

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.record
 import scala.collection.mutable
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
@@ -23,6 +23,9 @@ final class PlanningState extends FailureLog {
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
   private val estimates = new PlanStats.Lasting
   private val decisions = new DecisionLog
+
+  /** The last re-planning. */
+  @volatile var revised: Option[Revised] = None
 
   private def root: PlanningState = parent.fold(this)(_.root)
 
@@ -60,6 +63,20 @@ final class PlanningState extends FailureLog {
   override def failed(rule: String, e: Throwable): Unit = log.failed(rule, e)
 }
 
+/**
+ * A re-planning of adaptive execution.
+ *
+ * @param plan
+ *   the plan that it made
+ * @param stages
+ *   stages that had finished
+ */
+final case class Revised(plan: LogicalPlan, stages: Int) {
+
+  /** Whether it has made this very plan, and no stage has finished since. Spark runs its rules until nothing changes. */
+  def made(other: LogicalPlan, stages: Int): Boolean = (plan eq other) && this.stages == stages
+}
+
 object PlanningState {
 
   /** On a node other than a join that something was decided about. */
@@ -68,6 +85,18 @@ object PlanningState {
   /** The state that a single node carries. */
   def on(node: LogicalPlan): Option[PlanningState] =
     JoinState.of(node).map(_.query).orElse(node.getTagValue(tag))
+
+  /** Makes a plan carry the state of a query that is left to Spark. The root of a subquery is dropped once it is optimized. */
+  def leave(plan: LogicalPlan, state: PlanningState): Unit = {
+    plan.setTagValue(tag, state)
+    plan match {
+      case s: Subquery => s.child.setTagValue(tag, state)
+      case _ =>
+    }
+  }
+
+  /** Whether the query with this plan is left to Spark. */
+  def isLeft(plan: LogicalPlan): Boolean = plan.getTagValue(tag).exists(_.log.left.isDefined)
 
   /** The state that a plan carries. */
   def of(plan: LogicalPlan): Option[PlanningState] = plan.collectFirst(Function.unlift(on))

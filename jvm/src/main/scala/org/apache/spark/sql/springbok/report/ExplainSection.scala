@@ -20,7 +20,12 @@ private[springbok] object ExplainSection {
       ReportParts
         .of(plan)
         .filter(_.state.isDefined)
-        .fold("")(r => r.session.withActive(lines(r).mkString("\n")))
+        .fold("")(r => r.session.withActive(section(r)))
+
+  private def section(r: ReportParts): String = r.log.left.filter(_ => r.log.joins.isEmpty) match {
+    case Some(why) => why.text.capitalize + "."
+    case None => lines(r).mkString("\n")
+  }
 
   private def running(plan: SparkPlan): Boolean = ReportParts.adaptive(plan).exists { a =>
     !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec])
@@ -32,6 +37,7 @@ private[springbok] object ExplainSection {
       r.joinOrder.flatMap(order) ++
       r.conjuncts.filter(_.changed).map(conjuncts) ++
       r.tables.flatMap(missing).distinct ++
+      r.output.sink.map("writes: " + Words.sink(_)) ++
       r.saved.flatMap(Words.saved).map("saved, by estimate: " + _) ++
       Words.memory(r.resources).map("memory: " + _) ++
       r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it")

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
+import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState}
 import org.apache.spark.sql.springbok.report.model.{FilterEntry, ReasonEntry}
 
@@ -26,6 +27,24 @@ final private[springbok] class FilterReport(
     }
   }.toMap
 
+  /** The fragment of each join. */
+  private val joins: Map[Int, Int] = JoinReport.joins(graph).map { case (id, n) => id -> graph.home(n.id) }
+
+  /** As in Impala: a local filter does not leave the fragment of its join. */
+  private def scope(f: FilterRecord, applied: Seq[PlanNode]): Option[String] =
+    joins.get(f.join).filter(_ => applied.nonEmpty).map { home =>
+      if (applied.forall(n => graph.home(n.id) == home)) "local" else "global"
+    }
+
+  private def late(nodes: Seq[PlanNode]): Option[LateFilter.Outcome] = nodes
+    .map(_.plan)
+    .collectFirst(Function.unlift {
+      case a: AppliedRuntimeFilterExec => a.late
+      case _ => None
+    })
+    .filter(_ => numbers.ran)
+    .map(_.outcome)
+
   // Placed ones first, in the order of their ids.
   def entries: Seq[FilterEntry] = log.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(entry)
 
@@ -44,6 +63,7 @@ final private[springbok] class FilterReport(
   private def entry(f: FilterRecord): FilterEntry = {
     val (state, nodes, tests) = (f.state, at.getOrElse(f, Nil), tested(f))
     val effect = f.effect
+    val outcome = late(nodes)
     val pauses = Option.when(tests.nonEmpty)(tests.map(_.metrics("numPauses").value).sum)
     val scan = nodes
       .flatMap(_.plan.collectFirst { case s: FileSourceScanExec => s })
@@ -81,7 +101,11 @@ final private[springbok] class FilterReport(
       filesRead = scan.flatMap(PlanNumbers.metric(_, "numFiles")),
       scanRows = scan.map(rowsOf),
       pauses = pauses,
-      switchedOff = pauses.map(_ > 0)
+      switchedOff = pauses.map(_ > 0),
+      scope = scope(f, nodes),
+      arrivedMs = outcome.flatMap(_.arrivedMs),
+      tasksTested = outcome.map(_.tested.toLong),
+      tasksUntested = outcome.map(_.untested.toLong)
     )
   }
 

@@ -44,7 +44,8 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
       join = JoinState.of(n.plan).map(_.id.toLong),
       filter = FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id)),
       estimatedRows = numbers.estimatedRows(n),
-      rows = numbers.rows(n)
+      rows = numbers.rows(n),
+      aggregate = AggregateReport.of(n.plan)
     )
 
   private def exchange(f: PlanFragment, e: Exchange): ExchangeEntry = {
@@ -129,7 +130,7 @@ private[springbok] object FragmentReport {
   private def columns(es: Seq[Expression]): String =
     if (es.isEmpty) "nothing" else es.map(text).mkString(", ")
 
-  private def text(e: Expression): String = Shown.plain(e match {
+  private[report] def text(e: Expression): String = Shown.plain(e match {
     case a: Attribute => a.name
     case other => ExpressionLabel(other)
   })

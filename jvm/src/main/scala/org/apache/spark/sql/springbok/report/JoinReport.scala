@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin}
+import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin, RelationHint}
 import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
 
 /**
@@ -78,6 +78,7 @@ final private[springbok] class JoinReport(
       rightKeys = j.rightKeys.map(ExpressionLabel),
       otherConjuncts = j.condition.map(ExpressionLabel),
       plannedBySpark = true,
+      reason = log.left.map(ReasonEntry(_)),
       left = side(None, None, Some(n), 0),
       right = side(None, None, Some(n), 1)
     )
@@ -182,7 +183,8 @@ private[springbok] object JoinReport {
   private def confirms(later: JoinChoice, earlier: JoinChoice): Boolean =
     later.chosen != Strategy.Spark && later.chosen == earlier.chosen && later.distribution == earlier.distribution
 
-  private def joins(g: PlanGraph): Map[Int, PlanNode] =
+  /** The joins that were decided, by their numbers. */
+  private[report] def joins(g: PlanGraph): Map[Int, PlanNode] =
     g.nodes.flatMap(n => JoinState.of(n.plan).map(_.id -> n)).toMap
 
   private def join(n: PlanNode): BaseJoinExec = n.plan.asInstanceOf[BaseJoinExec]
@@ -216,8 +218,9 @@ private[springbok] object JoinReport {
     val wishes = sides.flatMap { case (side, h) => h.flatMap(_.strategy).map(side -> _) }
     val has = Strategy.of(j)
     def broadcasts(side: BuildSide) = has == Strategy.Broadcast(side) || has == Strategy.NestedLoop(side)
+    val shuffled = sides.exists(s => RelationHint.shuffles(s._2))
     // Of several wishes one can come true.
-    Option.when(wishes.nonEmpty)(wishes.exists {
+    Option.when(wishes.nonEmpty || shuffled)(shuffled && j.isInstanceOf[ShuffledJoin] || wishes.exists {
       case (side, BROADCAST) => broadcasts(side)
       case (side, h) if h == SHUFFLE_HASH || SparkAdaptive.prefersShuffledHash(h) =>
         has == Strategy.ShuffledHash(side)

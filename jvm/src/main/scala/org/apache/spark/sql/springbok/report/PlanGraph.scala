@@ -60,6 +60,10 @@ final private[springbok] class PlanGraph(root: SparkPlan) {
   /** The fragment of each node. */
   lazy val home: Map[Int, Int] = fragments.flatMap(f => f.nodes.map(_.id -> f.id)).toMap
 
+  /** The operator of the same fragment that a node's rows come from: the first that has no operator below it. */
+  def source(n: PlanNode): PlanNode =
+    n.inputs.collectFirst { case PlanInput.Operator(below) => below }.fold(n)(source)
+
   private def fragment(kind: String, exchange: Option[Exchange], top: SparkPlan): Int = {
     val nodes = mutable.ArrayBuffer.empty[PlanNode]
     visit(top, None, nodes): Unit

@@ -17,6 +17,9 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     if (pattern.isEmpty) r
     else
       r.copy(
+        output = r.output.map(o => o.copy(column = text(o.column), sources = o.sources.map(text))),
+        predicateSources = r.predicateSources.map(text),
+        sink = r.sink.map(sink),
         tables = r.tables.map(table),
         fragments = r.fragments.map(fragment),
         joins = r.joins.map(join),
@@ -32,12 +35,20 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     name = t.name.map(text),
     qualifiedName = t.qualifiedName.map(text),
     analyze = t.analyze.map(text),
+    partitionFilters = t.partitionFilters.map(text),
+    pushedFilters = t.pushedFilters.map(text),
     bucketing = t.bucketing.map(b => b.copy(columns = b.columns.map(text), sortedBy = b.sortedBy.map(text))),
     storedBy = t.storedBy.map(s => s.copy(columns = s.columns.map(text), text = text(s.text)))
   )
 
   private def side(s: SideEntry): SideEntry =
     s.copy(keys = s.keys.map(k => k.copy(column = k.column.map(text))))
+
+  private def sink(s: SinkEntry): SinkEntry = s.copy(
+    table = s.table.map(text),
+    path = s.path.map(text),
+    partitionColumns = s.partitionColumns.map(text)
+  )
 
   private def join(j: JoinEntry): JoinEntry = j.copy(
     leftKeys = j.leftKeys.map(text),
@@ -60,8 +71,20 @@ final private[report] class Redaction(pattern: Option[Regex]) {
 
   private def fragment(f: FragmentEntry): FragmentEntry = f.copy(
     partitioning = partitioning(f.partitioning),
-    nodes = f.nodes.map(n => n.copy(label = text(n.label))),
+    nodes = f.nodes.map(n =>
+      n.copy(
+        // The name of a scan holds that of its table.
+        operator = text(n.operator),
+        label = text(n.label),
+        aggregate = n.aggregate.map(aggregate)
+      )
+    ),
     exchange = f.exchange.map(e => e.copy(partitioning = partitioning(e.partitioning)))
+  )
+
+  private def aggregate(a: AggregateEntry): AggregateEntry = a.copy(
+    keys = a.keys.map(text),
+    functions = a.functions.map(f => f.copy(function = text(f.function)))
   )
 
   private def partitioning(p: PartitioningEntry): PartitioningEntry = p.copy(keys = p.keys.map(_.map(text)))

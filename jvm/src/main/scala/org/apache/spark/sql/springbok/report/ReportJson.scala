@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
-import com.fasterxml.jackson.annotation.JsonInclude
+import com.fasterxml.jackson.annotation.{JsonInclude, JsonSetter, Nulls}
 import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper, PropertyNamingStrategies}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 import org.apache.spark.sql.springbok.report.model.QueryReport
@@ -20,10 +20,13 @@ private[springbok] object ReportJson {
     )
     .enable(DeserializationFeature.USE_LONG_FOR_INTS)
 
+  // A report of an earlier version has fewer lists.
+  mapper.configOverride(classOf[Seq[Any]]).setSetterInfo(JsonSetter.Value.forValueNulls(Nulls.AS_EMPTY)): Unit
+
   def write(r: QueryReport): String = mapper.writeValueAsString(r)
 
   /**
-   * A report that was written by this version.
+   * A report that was written by this version, or by an earlier one of the same format.
    *
    * @throws com.fasterxml.jackson.core.JsonProcessingException
    *   the text is damaged, or of another format

@@ -1,8 +1,9 @@
 package org.apache.spark.sql.springbok.report
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.internal.config.CPUS_PER_TASK
+import org.apache.spark.sql.catalyst.plans.logical.{CommandResult, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.{CommandResultExec, SparkPlan}
+import org.apache.spark.sql.execution.{CommandResultExec, QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.record.{DecisionLog, LoggedConjuncts, LoggedOrder, PlanningState}
@@ -12,6 +13,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 /** The parts of a query's report. Each is made when it is first asked for: `EXPLAIN` shows only some of them. */
 final private[springbok] class ReportParts(
     val session: SparkSession,
+    analyzed: => LogicalPlan,
     optimized: LogicalPlan,
     plan: SparkPlan
 ) {
@@ -40,14 +42,18 @@ final private[springbok] class ReportParts(
   lazy val fragments: Seq[FragmentEntry] = new FragmentReport(graph, numbers).entries
 
   lazy val resources: Resources = {
-    val c = Cluster.of(session.sparkContext, session.sessionState.conf)
+    val (context, conf) = (session.sparkContext, session.sessionState.conf)
+    val c = Cluster.of(context, conf)
     Resources(
       executors = c.executors,
       coresPerExecutor = c.coresPerExecutor,
       executorHeapBytes = c.executorHeap,
       driverHeapBytes = c.driverHeap,
       shufflePartitions = c.shufflePartitions,
-      joinMemoryPerExecutorBytes = joinReport.memoryPerExecutor
+      joinMemoryPerExecutorBytes = joinReport.memoryPerExecutor,
+      hosts = Cluster.hosts(context, conf).map(_.toLong),
+      tasksPerExecutor = c.coresPerExecutor / context.conf.get(CPUS_PER_TASK),
+      executionMemoryBytes = Cluster.unifiedMemory(c.executorHeap, context.conf)
     )
   }
 
@@ -67,6 +73,9 @@ final private[springbok] class ReportParts(
 
   def failures: Seq[FailureEntry] = log.failures.map { case (rule, error) => FailureEntry(rule, error) }
 
+  /** What the statement gives or writes. */
+  lazy val output: OutputReport = new OutputReport(analyzed)
+
   /** How many joins the plan has of each strategy, whoever decided them. */
   def strategies: Map[String, Long] = JoinReport.strategies(graph)
 }
@@ -75,7 +84,20 @@ private[springbok] object ReportParts {
 
   /** Of a physical plan alone; None if its logical plan is not known. */
   def of(plan: SparkPlan): Option[ReportParts] =
-    logical(plan).flatMap(l => Option(plan.session).map(s => new ReportParts(s, l, plan)))
+    logical(plan).flatMap(l => Option(plan.session).map(s => new ReportParts(s, analyzed(plan, l), l, plan)))
+
+  /** Of a query as a whole. */
+  def of(qe: QueryExecution): ReportParts =
+    new ReportParts(qe.sparkSession, qe.analyzed, optimized(qe), qe.executedPlan)
+
+  private def analyzed(plan: SparkPlan, optimized: LogicalPlan): LogicalPlan =
+    adaptive(plan).fold(optimized)(_.context.qe.analyzed)
+
+  /** The plan that the physical one was made from: for a command that has run, not the one of its result. */
+  private def optimized(qe: QueryExecution): LogicalPlan = qe.optimizedPlan match {
+    case r: CommandResult => logical(qe.executedPlan).getOrElse(r)
+    case plan => plan
+  }
 
   def stateOf(plan: LogicalPlan): Option[PlanningState] =
     plan.collectWithSubqueries { case p => p }.iterator.flatMap(PlanningState.of).nextOption()

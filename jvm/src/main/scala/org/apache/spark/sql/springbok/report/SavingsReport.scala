@@ -31,13 +31,9 @@ final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumb
   private def filtered: Seq[Seq[PlanNode]] =
     graph.nodes
       .filter(n => FragmentReport.filter(n.plan).isDefined && n.plan.isInstanceOf[AppliedRuntimeFilterExec])
-      .groupBy(scanOf(_).id)
+      .groupBy(graph.source(_).id)
       .values
       .toSeq
-
-  /** The operator that a filter's rows come from. */
-  private def scanOf(n: PlanNode): PlanNode =
-    n.inputs.collectFirst { case PlanInput.Operator(below) => below }.fold(n)(scanOf)
 
   private def saved(on: Seq[PlanNode]): Saved = {
     val filters = on.map(_.plan).collect { case f: AppliedRuntimeFilterExec => f }

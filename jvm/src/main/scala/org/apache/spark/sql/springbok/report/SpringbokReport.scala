@@ -30,7 +30,7 @@ object SpringbokReport {
    */
   def of(qe: QueryExecution, execution: => Option[ExecutionEntry] = None): QueryReport = {
     val conf = qe.sparkSession.sessionState.conf
-    val parts = new ReportParts(qe.sparkSession, qe.optimizedPlan, qe.executedPlan)
+    val parts = ReportParts.of(qe)
     val report = QueryReport(
       version = QueryReport.formatVersion,
       springbok = RunningSpark.VERSION,
@@ -39,6 +39,9 @@ object SpringbokReport {
       query = QueryIdentity.of(qe, parts.state.flatMap(_.database)),
       note = note(conf, parts, qe),
       resources = parts.resources,
+      output = parts.output.entries,
+      predicateSources = parts.output.predicates,
+      sink = parts.output.sink,
       tables = parts.tables,
       fragments = parts.fragments,
       joins = parts.joins,
@@ -60,6 +63,7 @@ object SpringbokReport {
     if (!conf.getConf(SpringbokConf.ENABLED))
       Some(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
     else if (parts.state.isEmpty) Some("No join was planned by Springbok.")
+    else if (parts.log.left.isDefined) parts.log.left.map(_.text.capitalize + ".")
     else if (ReportParts.adaptive(qe.executedPlan).isEmpty)
       Some(s"Few runtime filters: ${Reason.adaptiveOff.text}.")
     else None

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.connector.read.Scan
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, V1ScanWrapper}
@@ -20,8 +20,26 @@ final private[springbok] class TableReport(
     graph: PlanGraph,
     numbers: PlanNumbers
 ) {
-  private val scans = graph.nodes.map(_.plan).collect { case s: FileSourceScanExec => s }
-  private val batches = graph.nodes.map(_.plan).collect { case b: BatchScanExec => b }
+  private val scans = graph.nodes.filter(_.plan.isInstanceOf[LeafExecNode])
+  private lazy val conditions = new ScanFilters.Of(optimized)
+
+  /** Ids of the runtime filters on each scan, by the number of its node. */
+  private lazy val runtimeFilters: Map[Int, Seq[String]] = graph.nodes
+    .flatMap(n => FragmentReport.filter(n.plan).filter(_.number.isDefined).map(graph.source(n).id -> _.id))
+    .groupMap(_._1)(_._2)
+
+  private def scanOf(r: LogicalPlan): Option[PlanNode] =
+    scans
+      .find(n => n.plan.output.exists(r.outputSet.contains))
+      .orElse(r match {
+        // It reads no column.
+        case FileTable(_, fs) =>
+          scans.find(_.plan match {
+            case s: FileSourceScanExec => s.output.isEmpty && (s.relation eq fs)
+            case _ => false
+          })
+        case _ => None
+      })
 
   /** Columns that joins compare. Their number of distinct values matters. */
   private val joined = AttributeSet(
@@ -59,7 +77,7 @@ final private[springbok] class TableReport(
   }
 
   private def ofConnector(r: DataSourceV2ScanRelation): TableEntry = {
-    val scan = batches.find(_.output.exists(r.outputSet.contains))
+    val scan = scanOf(r).map(_.plan)
     other(r, Some(r.relation.table.name), formatOf(r.scan))
       .copy(filesRead = counted(scan, icebergFiles), rowsRead = counted(scan, "numOutputRows"))
   }
@@ -77,8 +95,7 @@ final private[springbok] class TableReport(
   }
 
   private def files(r: LogicalRelation, fs: HadoopFsRelation): TableEntry = {
-    val scan =
-      scans.find(s => (s.relation eq fs) && (s.output.isEmpty || s.output.exists(r.outputSet.contains)))
+    val scan = scanOf(r).map(_.plan)
     val footers: Option[TableFooters] = numbers.footers(fs)
     val all =
       if (fs.partitionSchema.isEmpty) None
@@ -107,6 +124,7 @@ final private[springbok] class TableReport(
       slots: Seq[Attribute]
   ): TableEntry = {
     val known = numbers.statistics(r)
+    val scan = scanOf(r)
     TableEntry(
       id = 0,
       name = name,
@@ -118,7 +136,26 @@ final private[springbok] class TableReport(
       missingStatistics = uncounted(r).map(_.name),
       analyze = AnalyzeTable.Catalogued.unapply(r).flatMap { case (id, _) => statements.get(id) },
       slots = slots.map(a => SlotEntry(a.name, a.dataType.sql, Shown.finite(known.ndv(a)))),
-      bytes = bytes
+      bytes = bytes,
+      partitionFilters = conditions(r).partitionLabels,
+      pushedFilters = conditions(r).pushedLabels,
+      runtimeFilters = scan.fold(Seq.empty[String])(n => runtimeFilters.getOrElse(n.id, Nil).sorted),
+      tasks = scan.filter(_ => numbers.ran).flatMap(n => TableReport.tasks(n.plan))
     )
+  }
+}
+
+private[report] object TableReport {
+
+  /** The tasks of a scan that has run: its partitions are known then. */
+  private def tasks(scan: SparkPlan): Option[Long] = {
+    val ran = Seq("numFiles", "numOutputRows").exists(PlanNumbers.metric(scan, _).exists(_ > 0))
+    val rdd = scan match {
+      case s: FileSourceScanExec if ran => Some(s.inputRDD)
+      case b: BatchScanExec if ran => Some(b.inputRDD)
+      case r: RowDataSourceScanExec if ran => Some(r.rdd)
+      case _ => None
+    }
+    rdd.map(_.getNumPartitions.toLong)
   }
 }

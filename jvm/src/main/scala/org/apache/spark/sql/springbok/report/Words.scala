@@ -73,6 +73,12 @@ private[springbok] object Words {
       .collect { case "rebuilt" => "scan built again with it"; case "query" => "in the database's query" }
       .orElse(f.notPushed.map(r => s"not told to the scan: ${r.text}"))
 
+  /** When a late filter came, and how many of the scan's tasks it came in time for. */
+  def late(f: FilterEntry): Seq[String] =
+    f.arrivedMs.map(ms => s"arrived $ms ms after the scan began").toSeq ++
+      (for (n <- f.tasksTested; others <- f.tasksUntested if n + others > 0)
+        yield s"tested by $n of ${n + others} tasks")
+
   /** What filters saved, in short; None if that is nothing. */
   def saved(s: SavedEntry): Option[String] = {
     val parts = Seq(
@@ -84,12 +90,34 @@ private[springbok] object Words {
     Some(parts.collect { case (n, text) if n > 0 => text }).filter(_.nonEmpty).map(_.mkString(", "))
   }
 
+  /** Where a statement writes. */
+  def sink(s: SinkEntry): String = {
+    val by =
+      if (s.partitionColumns.isEmpty) "" else s.partitionColumns.mkString(", partitioned by ", ", ", "")
+    s"${s.mode}: ${s.table.orElse(s.path).getOrElse("an unknown place")}${s.format.fold("")(f => s" ($f)")}$by"
+  }
+
+  /** What an operator aggregates. */
+  def aggregate(a: AggregateEntry): String = {
+    val functions = a.functions.map(f => if (f.phase == a.phase) f.function else s"${f.phase} ${f.function}")
+    val what = if (functions.isEmpty) "groups" else functions.mkString(", ")
+    s"${a.phase}: $what" + (if (a.keys.isEmpty) "" else a.keys.mkString(" by ", ", ", ""))
+  }
+
   /** What was read of a table; empty before the query ran. */
   def read(t: TableEntry): String = {
     val partitions = for (n <- t.partitionsRead; of <- t.partitions) yield s"$n of $of partitions"
     val files = for (n <- t.filesRead; of <- t.files) yield s"$n of $of files"
-    (partitions ++ files ++ t.rowsRead.map(n => s"${amount(n.toDouble)} rows")).mkString(", ")
+    val tasks = t.tasks.map(n => if (n == 1) "by 1 task" else s"by $n tasks")
+    (partitions ++ files ++ t.rowsRead.map(n => s"${amount(n.toDouble)} rows") ++ tasks).mkString(", ")
   }
+
+  /** The conditions that a table is scanned with, those of runtime filters by their ids. */
+  def scanned(t: TableEntry): Seq[String] = Seq(
+    "partitions" -> t.partitionFilters,
+    "pushed" -> t.pushedFilters,
+    "runtime filters" -> t.runtimeFilters
+  ).collect { case (what, all) if all.nonEmpty => s"$what: ${all.mkString(", ")}" }
 
   /** What is not known of a table; None if all is known that a join asks for. */
   def missing(t: TableEntry): Option[String] =

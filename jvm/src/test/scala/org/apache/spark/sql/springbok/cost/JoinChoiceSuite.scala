@@ -72,8 +72,13 @@ class JoinChoiceSuite extends AnyFunSuite {
         JoinCost.broadcast(side(100), cluster)
       ) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
     )
+    // Executors without a task of the probe side fetch nothing.
+    def probed(by: Double) = JoinCost.sum(JoinCost.broadcast(side(100), cluster, Some(by)))
+    assert(probed(3) == 100 * 3 + 100 * 3 * 2 + 100 * 10 * 4 * JoinCost.driverShare)
+    assert(probed(11) == JoinCost.sum(JoinCost.broadcast(side(100), cluster)))
     // Where the driver is the executor nothing is sent.
     val local = cluster.copy(executors = 1, local = true)
+    assert(JoinCost.broadcast(side(100), local, Some(1)) == JoinCost.broadcast(side(100), local))
     assert(JoinCost.sum(JoinCost.broadcast(side(100), local)) == 100 * 4 * JoinCost.driverShare)
   }
 
@@ -241,6 +246,35 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(JoinCost.chains(few, Some(1e9), JoinCost.cacheBytes) == 0)
     val half = JoinCost.cacheBytes * 2
     assert(JoinCost.chains(few, few.rows.map(_ + 100), half) == 100 * JoinCost.chainedPair / 2)
+  }
+
+  test("a wish for a shuffle rules broadcasts out, one for a merge rules hash tables out") {
+    val in = input(side(10000 * mb), side(10 * mb))
+    assert(JoinChoice(in).chosen == Strategy.Broadcast(BuildRight))
+    val shuffled = JoinChoice(in.copy(wishes = Wishes(shuffle = true)))
+    assert(shuffled.chosen == Strategy.ShuffledHash(BuildRight))
+    assert(shuffled.alternatives.flatMap(ruledOutBy).contains("SHUFFLE_HINT"))
+    // Where costs are unknown, too.
+    val blind = input(side(10000 * mb), unknown).copy(wishes = Wishes(shuffle = true))
+    assert(JoinChoice(blind).distribution.contains(Distribution.Partitioned))
+    val large = input(side(1000 * mb), side(900 * mb))
+    assert(JoinChoice(large).chosen == Strategy.ShuffledHash(BuildRight))
+    val merged = large.copy(wishes = Wishes(merge = true))
+    assert(JoinChoice(merged).chosen == Strategy.SortMerge)
+    assert(JoinChoice(merged).alternatives.flatMap(ruledOutBy).contains("SORT_MERGE_PREFERRED"))
+    // It is no wish against a broadcast, nor for what cannot be merged.
+    assert(JoinChoice(in.copy(wishes = Wishes(merge = true))).chosen == Strategy.Broadcast(BuildRight))
+    assert(JoinChoice(merged.allowing(_.copy(mergeable = false))).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+
+  test("a cartesian product is charged for its tasks") {
+    val one = Side(SideSize(Some(1), 8, Some(8)))
+    val in = input(one, one)
+      .copy(capabilities = Capabilities.nonEqui(broadcast = Sides(true, true), cartesian = true))
+    assert(JoinChoice(in).chosen == Strategy.NestedLoop(BuildRight))
+    // One task is less than the stage of a broadcast.
+    val single = one.laidOut(_.copy(partitions = Some(1)))
+    assert(JoinChoice(in.on(single, single)).chosen == Strategy.Cartesian)
   }
 
   test("without equality: the smaller side is held by every task, or the cartesian product is read") {

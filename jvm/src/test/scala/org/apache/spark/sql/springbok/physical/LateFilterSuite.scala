@@ -10,6 +10,7 @@ import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf}
 import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.report.SpringbokReport
 
 /** Filters that arrive while their scan runs. */
 class LateFilterSuite extends SpringbokTest {
@@ -57,13 +58,16 @@ class LateFilterSuite extends SpringbokTest {
       "a semi join" -> "fact f LEFT SEMI JOIN (SELECT * FROM mid WHERE g = 7) m ON f.k = m.k",
       "an outer join" -> "fact f RIGHT JOIN (SELECT * FROM mid WHERE g = 7) m ON f.k = m.k",
       "strings and nulls" -> "fact f JOIN mid m ON f.name = m.name WHERE g = 7",
-      "doubles" -> "fact f JOIN mid m ON f.d = m.d WHERE g = 7"
+      "doubles" -> "fact f JOIN mid m ON f.d = m.d WHERE g = 7",
+      "a key that might raise an error" -> "fact f JOIN mid m ON f.k + 1 = m.k WHERE g = 7"
     )
   )
     test(s"$strategy: $what") {
       conf(patient: _*) {
         val df = late(s"SELECT /*+ $strategy(f, m) */ count(*), sum(f.v) FROM $join")
         assert(in(df) >= rows / 2 && out(df) <= rows / 50, s"${in(df)}, ${out(df)}")
+        val Some(f) = SpringbokReport.of(execution(df)).filters.find(_.id.isDefined): @unchecked
+        assert(f.arrivedMs.isDefined && f.tasksTested.exists(_ > 0) && f.tasksUntested.contains(0L), f)
       }
     }
 
@@ -103,6 +107,10 @@ class LateFilterSuite extends SpringbokTest {
   test("tasks that began before it arrived do not test their rows, those that began after it do") {
     val df = held("build", plain + " AND hold('build', m.k)")
     assert(out(df) >= rows / 8 && in(df) == rows, s"${out(df)} of ${in(df)}")
+    val f = SpringbokReport.of(execution(df)).filters.find(_.id.isDefined).get
+    assert(f.arrivedMs.exists(_ >= 0) && f.tasksUntested.exists(_ > 0) && f.scope.contains("global"), f)
+    val tasks = SpringbokReport.of(execution(df)).tables.find(_.name.contains("fact")).flatMap(_.tasks)
+    assert(tasks == f.tasksTested.map(_ + f.tasksUntested.get), f)
   }
 
   test("a build side of several stages, planned anew while the scan runs") {
@@ -113,6 +121,22 @@ class LateFilterSuite extends SpringbokTest {
 
   // A late filter once made a repeated task write other rows. Spark's shuffle checksums take that for an
   // indeterminate stage.
+  test("what became of a late filter in its scan") {
+    val late = new LateFilter(-1, 0)
+    assert(late.outcome == LateFilter.Outcome(None, 0, 0))
+    late.answer(FinalPoll(late.id, 0)): Unit
+    late.startBuildSide(spark.sparkContext, null)
+    late.settle(LateFilter.Arrived(null))
+    for (partition <- Seq(0, 1, 2)) late.answer(Poll(late.id, partition)): Unit
+    assert(late.outcome.copy(arrivedMs = None) == LateFilter.Outcome(None, tested = 2, untested = 1))
+    assert(late.outcome.arrivedMs.exists(_ >= 0))
+    val none = new LateFilter(-1, 0)
+    none.startBuildSide(spark.sparkContext, null)
+    none.settle(LateFilter.Never)
+    none.answer(FinalPoll(none.id, 0)): Unit
+    assert(none.outcome == LateFilter.Outcome(None, tested = 0, untested = 1))
+  }
+
   test("what a partition's first attempt was told is told to all of them") {
     val late = new LateFilter(-1, 0)
     assert(

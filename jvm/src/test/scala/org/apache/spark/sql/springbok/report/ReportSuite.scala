@@ -9,8 +9,9 @@ import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{ReportConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.json4s._
-import org.json4s.jackson.JsonMethods.parse
+import org.json4s.jackson.JsonMethods.{compact, parse, render}
 
 class ReportSuite extends SpringbokTest {
   implicit private val formats: Formats = DefaultFormats
@@ -147,6 +148,14 @@ class ReportSuite extends SpringbokTest {
       )
       assert(read.joins.flatMap(_.left.rows).forall(_ > 0.5) && read.strategies.values.sum == 1L)
     }
+  }
+
+  test("a report that an earlier version has written lacks lists, and can be read") {
+    val whole = parse(SpringbokReport.json(execution(spark.sql(query))))
+    val fields = Set("output", "predicate_sources", "pushed_filters", "runtime_filters", "aggregate", "scope")
+    val earlier = ReportJson.read(compact(render(whole.removeField { case (name, _) => fields(name) })))
+    assert(earlier.output.isEmpty && earlier.tables.forall(_.pushedFilters.isEmpty) && earlier.sink.isEmpty)
+    assert(ReportPage.page(earlier).contains("facts"))
   }
 
   test("the log's line has numbers and no names") {

@@ -26,7 +26,22 @@ final case class NodeEntry(
     join: Option[Long],
     filter: Option[String],
     estimatedRows: Option[Double],
-    rows: Option[Long]
+    rows: Option[Long],
+    aggregate: Option[AggregateEntry] = None
+)
+
+@describe(
+  "What an operator aggregates: the keys of its groups, and its functions, each with the phase that it computes. A partial function takes rows and gives buffers, merge takes and gives buffers, final takes buffers, and complete takes rows and gives results. phase is that of all functions, or mixed."
+)
+final case class AggregateEntry(
+    @oneOf("partial", "merge", "final", "complete", "mixed") phase: String,
+    keys: Seq[String],
+    functions: Seq[AggregateFunctionEntry]
+)
+
+final case class AggregateFunctionEntry(
+    function: String,
+    @oneOf("partial", "merge", "final", "complete") phase: String
 )
 
 /** Rows on their way to the fragments `to`; `writtenBytes` are compressed. */

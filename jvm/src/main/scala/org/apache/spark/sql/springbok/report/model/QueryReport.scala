@@ -1,6 +1,8 @@
 package org.apache.spark.sql.springbok.report.model
 
-/** The whole document. Its classes are its only definition: JSON names are these names in snake case, None is left out. */
+/**
+ * The whole document; `predicateSources` are the columns of base tables that decide which rows `output` has. Its classes are its only definition: JSON names are these names in snake case, None is left out.
+ */
 @describe(
   "Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it says otherwise. settings are those that differ from their defaults, and effective the values of some that decide what joins and filters may do, whether they are set or not."
 )
@@ -12,6 +14,9 @@ final case class QueryReport(
     query: QueryEntry,
     note: Option[String],
     resources: Resources,
+    output: Seq[OutputEntry],
+    predicateSources: Seq[String],
+    sink: Option[SinkEntry],
     tables: Seq[TableEntry],
     fragments: Seq[FragmentEntry],
     joins: Seq[JoinEntry],
@@ -31,14 +36,19 @@ object QueryReport {
   final val formatVersion = 3
 }
 
-/** What the plan was made for, and the memory that its joins ask of one executor. */
+@describe(
+  "What the plan was made for, and the memory that its joins ask of one executor. hosts run the executors; execution_memory_bytes is what Spark's memory manager shares among the tasks of an executor and its cached blocks."
+)
 final case class Resources(
     executors: Int,
     coresPerExecutor: Int,
     executorHeapBytes: Long,
     driverHeapBytes: Long,
     shufflePartitions: Int,
-    joinMemoryPerExecutorBytes: Option[Double]
+    joinMemoryPerExecutorBytes: Option[Double],
+    hosts: Option[Long],
+    tasksPerExecutor: Int,
+    executionMemoryBytes: Long
 )
 
 @describe(

@@ -14,7 +14,7 @@ private[page] object FilterCard {
     }</code></h4><p>{
       Html.join(
         Seq(Html.chip(if (f.status == "used") "good" else "", f.status)) ++
-          f.kinds.map(k => Html.soft(k)) :+ Html.soft(s"of join ${f.join}")
+          (f.kinds ++ f.scope).map(k => Html.soft(k)) :+ Html.soft(s"of join ${f.join}")
       )
     }</p>{effect(f)}{
       if (f.status == "used") NodeSeq.Empty else <p>{Words.reason(f.reason)}</p>
@@ -35,6 +35,7 @@ private[page] object FilterCard {
       f.falsePositiveRate.filter(_ > 0).map(p => s"${Words.percent(p)} false positives") ++
       Words.told(f) ++
       f.waitedMs.map(ms => s"waited $ms ms") ++
+      Words.late(f) ++
       f.scanRows.map(n => s"the scan read ${Words.amount(n.toDouble)} rows") ++
       f.pauses.filter(_ > 0).map(n => s"switched off $n times for a while") ++
       Some(Words.reason(f.reason)).filter(_ => f.status == "used")

@@ -43,6 +43,10 @@ private[springbok] object ReportPage {
     }{Html.section("Conjuncts put into another order", conjuncts(r))}{
       Html.section("Tables", tables(r))
     }{Html.section("Statistics to collect", statements(r))}{
+      Html.folded("Aggregates", aggregates(r))
+    }{
+      Html.folded("Output columns and where they come from", output(r))
+    }{
       Html.folded("Query", identity(r))
     }{Html.folded("Settings that differ from the default", settings(r))}</div>
 
@@ -59,7 +63,10 @@ private[springbok] object ReportPage {
         .filter(_.nonEmpty)
         .toSeq
         .map(t => <p><code>{if (t.length <= 300) t else t.take(299) + "…"}</code></p>) ++
-      <p>{ReportSummary.of(r)}</p> ++ Words.memory(r.resources).toSeq.map(m => <p>{m.capitalize}.</p>) ++
+      <p>{ReportSummary.of(r)}</p> ++ r.sink.toSeq.map(s => <p>Writes: {Words.sink(s)}.</p>) ++ Words
+        .memory(r.resources)
+        .toSeq
+        .map(m => <p>{m.capitalize}.</p>) ++
       warnings.map(w => <p>{w}</p>) ++ failures.map(f => <p>{Html.chip("bad", "failed")} {f}</p>)
   }
 
@@ -115,10 +122,28 @@ private[springbok] object ReportPage {
         text(Reason.bytes(t.bytes.toDouble)),
         if (t.rows.isDefined) text(rows) else Html.chip("bad", "no statistics"),
         text(Words.read(t)),
-        <code>{t.slots.map(_.column).mkString(", ")}</code>
+        <code>{t.slots.map(_.column).mkString(", ")}</code> ++
+          Html.folded("conditions", Words.scanned(t).map(c => <div><code>{c}</code></div>))
       )
     }
   )
+
+  private def aggregates(r: QueryReport): NodeSeq = Html.table(
+    Seq("fragment", "aggregates"),
+    for (f <- r.fragments; n <- f.nodes; a <- n.aggregate)
+      yield Seq[NodeSeq](text(f.id.toString), <code>{Words.aggregate(a)}</code>)
+  )
+
+  private def output(r: QueryReport): NodeSeq = {
+    val columns = Html.table(
+      Seq("column", "type", "computed from"),
+      r.output.map(o =>
+        Seq[NodeSeq](<code>{o.column}</code>, text(o.`type`), <code>{o.sources.mkString(", ")}</code>)
+      )
+    )
+    val rows = r.predicateSources
+    if (rows.isEmpty) columns else columns ++ <p>Rows are decided by <code>{rows.mkString(", ")}</code></p>
+  }
 
   private def statements(r: QueryReport): NodeSeq = {
     val all = r.tables.flatMap(_.analyze).distinct

@@ -25,7 +25,8 @@ private[joins] object ApplyHint {
     out
   }
 
-  private def of(chosen: Strategy): Option[JoinHint] = chosen match {
+  /** The hint that stands for a strategy. */
+  def of(chosen: Strategy): Option[JoinHint] = chosen match {
     case Strategy.Broadcast(side) => Some(on(side, BROADCAST))
     case Strategy.ShuffledHash(side) => Some(on(side, SHUFFLE_HASH))
     case Strategy.SortMerge => Some(on(BuildLeft, SHUFFLE_MERGE))

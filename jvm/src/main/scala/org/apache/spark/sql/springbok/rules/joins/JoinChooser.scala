@@ -58,7 +58,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
     else
       hints.followed
         .map(Constraint.UserHint(_))
-        .orElse(Option.when(feedsPruning(j, record))(Constraint.FeedsPartitionPruning))
+        .orElse(Option.when(!hints.shuffles && feedsPruning(j, record))(Constraint.FeedsPartitionPruning))
 
   private def feedsPruning(j: Join, record: JoinState): Boolean = j match {
     case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
@@ -71,7 +71,10 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
   private def byCost(j: Join, record: JoinState, hints: UserHints): JoinDecision = {
     val facts = JoinFacts.of(j, planning)
     val broadcast = facts.limits.broadcast.copy(held = budget.heldByOthers(record))
-    val input = facts.copy(limits = facts.limits.copy(broadcast = broadcast))
+    val input = facts.copy(
+      limits = facts.limits.copy(broadcast = broadcast),
+      wishes = facts.wishes.copy(shuffle = hints.shuffles)
+    )
     val cheapest = policy.strategy(input, record.id, revised = record.planned.nonEmpty)
     val notes = hints.notes ++ ignoredStatistics(j) ++ Strategy
       .build(cheapest.chosen)

@@ -9,7 +9,15 @@ import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryS
 import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.JoinConf
-import org.apache.spark.sql.springbok.cost.{BroadcastUse, Capabilities, JoinInput, Layout, Side, SideSize}
+import org.apache.spark.sql.springbok.cost.{
+  BroadcastUse,
+  Capabilities,
+  JoinInput,
+  Layout,
+  Side,
+  SideSize,
+  Wishes
+}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.types.LongType
 
@@ -39,7 +47,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0,
       pairs =
         if (firstSuffices(j)) None
-        else KeyDomain.pairs(keys.left, keys.right, stats(j.left), stats(j.right))
+        else KeyDomain.pairs(keys.left, keys.right, stats(j.left), stats(j.right)),
+      wishes = Wishes(merge = planning.mergePreferred)
     )
   }
 
@@ -89,7 +98,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
         partitions = partitioning.map(_.partitions),
         largestPartition = exchange.flatMap(largestPartition(_, e)),
         sorted = partitioning.exists(_.sortedBy(keys)),
-        sent = exchange.isDefined
+        sent = exchange.isDefined,
+        tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf)
       ),
       BroadcastUse(
         sharedBy = planning.sharing(p, keys),

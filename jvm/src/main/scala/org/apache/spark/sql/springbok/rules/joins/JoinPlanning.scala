@@ -40,6 +40,10 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStat
     )
   }
 
+  /** Whether the user prefers sort-merge joins. Spark's default says so too, but a default is no wish. */
+  val mergePreferred: Boolean =
+    conf.contains(SQLConf.PREFER_SORTMERGEJOIN.key) && conf.preferSortMergeJoin
+
   private lazy val pruningKeys: Seq[Expression] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
     else

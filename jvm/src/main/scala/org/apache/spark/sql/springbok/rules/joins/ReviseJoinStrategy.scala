@@ -2,10 +2,10 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.springbok.catalyst.RuleGuard
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkPlanning}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
-import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState, Revised}
 
 /**
  * Makes the choice of [[ChooseJoinStrategy]] again after a query stage has finished, for the joins that the first choice
@@ -13,15 +13,20 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED) || !plan.exists(_.isInstanceOf[Join])) plan
-    else {
-      val record = PlanningState.of(plan)
-      RuleGuard("ReviseJoinStrategy", plan, record) {
-        val chooser = JoinChooser.of(plan, record.fold(new PlanStats.Lasting)(_.lasting))
-        plan.transformUp {
-          case j: Join if j.getTagValue(JoinState.tag).isDefined =>
-            chooser.revise(j, j.getTagValue(JoinState.tag).get)
-        }
+    if (!conf.getConf(SpringbokConf.ENABLED)) plan
+    else
+      plan.collectFirst(Function.unlift(JoinState.of)).fold(plan) { join =>
+        RuleGuard("ReviseJoinStrategy", plan, Some(join.query))(revised(plan, join.query))
       }
+
+  private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
+    val finished = plan.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size
+    if (query.revised.exists(_.made(plan, finished))) plan
+    else {
+      val chooser = JoinChooser.of(plan, query.lasting)
+      val made = plan.transformUp { case j: Join => JoinState.of(j).fold(j)(chooser.revise(j, _)) }
+      query.revised = Some(Revised(made, finished))
+      made
     }
+  }
 }

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.RelationHint
 
 /**
  * The hints that a query gave for a join.
@@ -10,8 +11,14 @@ import org.apache.spark.sql.springbok.reason.Reason
  *   the one that Spark's planner follows, if any can be followed
  * @param notes
  *   those that it does not follow, and why
+ * @param shuffles
+ *   whether the join is one without a broadcast, whose strategy the costs decide
  */
-final private[springbok] case class UserHints(followed: Option[String], notes: Seq[Reason])
+final private[springbok] case class UserHints(
+    followed: Option[String],
+    notes: Seq[Reason],
+    shuffles: Boolean = false
+)
 
 /** Reads a join's hints as Spark's `JoinSelection` does. */
 private[springbok] object UserHints {
@@ -46,9 +53,26 @@ private[springbok] object UserHints {
             followed.map(f => Reason.hintConflict(f.displayName, s"${s.displayName} ($side)"))
           case _ => None
         }
-        UserHints(followed.map(_.displayName), notes)
+        val shuffled = Seq((hint.leftHint, "left"), (hint.rightHint, "right")).collect {
+          case (info, side) if RelationHint.shuffles(info) => s"SHUFFLE ($side)"
+        }
+        val ignored = notShuffled(followed, possible).toSeq.flatMap(shuffled.map(_))
+        val shuffles = shuffled.nonEmpty && followed.isEmpty && ignored.isEmpty
+        UserHints(followed.map(_.displayName), notes ++ ignored, shuffles)
     }
   }
+
+  /** Why a hint that asks for a shuffle is not followed. */
+  private def notShuffled(
+      followed: Option[JoinStrategyHint],
+      possible: Possible
+  ): Option[String => Reason] = followed match {
+    case _ if !possible.equi => Some(Reason.hintNotApplicable(_, notEqui))
+    case Some(s @ (BROADCAST | SHUFFLE_REPLICATE_NL)) => Some(Reason.hintConflict(s.displayName, _))
+    case _ => None
+  }
+
+  private val notEqui = "the join has no equality between its sides"
 
   /** The hint without what cannot be followed. */
   def possible(hint: JoinHint, possible: Possible): JoinHint = {
@@ -58,7 +82,7 @@ private[springbok] object UserHints {
   }
 
   private def why(s: JoinStrategyHint, side: String, possible: Possible): String = s match {
-    case SHUFFLE_MERGE | SHUFFLE_HASH if !possible.equi => "the join has no equality between its sides"
+    case SHUFFLE_MERGE | SHUFFLE_HASH if !possible.equi => notEqui
     case SHUFFLE_MERGE => "the keys cannot be sorted, or the join's type cannot be merged"
     case SHUFFLE_REPLICATE_NL => "only an inner join is a part of the cartesian product"
     case _ => s"this type of join, or of keys, cannot build the $side side"

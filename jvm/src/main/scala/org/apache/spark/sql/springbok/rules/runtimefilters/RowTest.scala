@@ -1,10 +1,9 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{BitmapContains, BloomContains, Shipped}
-import org.apache.spark.sql.springbok.keys.Comparison
+import org.apache.spark.sql.springbok.keys.{BitmapContains, BloomContains, Comparison, Shipped, TriedKey}
 
 /** How a filter is tested row by row. */
 sealed private[springbok] trait RowTest {
@@ -23,7 +22,7 @@ private[springbok] object RowTest {
   case object Nothing extends RowTest {
     override def kind: String = "false"
     override def predicate(key: Expression, keys: FinishedKeys, sc: => SparkContext): Expression =
-      Literal.FalseLiteral
+      TriedKey.unknown(key)
   }
 
   /** The key is compared with the smallest or the largest value of the build side. */

@@ -22,13 +22,13 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
 
   private def choose(bitmap: => Option[RowTest.Bitmap]): Either[Reason, RowTest] = {
     val expected = worth.expected(keys.retained(worth.info.domain))
-    if (keys.isEmpty) Either.cond(worth.pays(0, savedNs, 1), RowTest.Nothing, saves(0, 1))
+    if (keys.isEmpty) Either.cond(pays(0, 1), RowTest.Nothing, saves(0, 1))
     else if (worth.retainsTooMuch(expected)) Left(Reason.notSelective(expected))
     else
       keySet(bitmap).flatMap { set =>
         val retained = expected + (1 - expected) * set.falsePositiveRate
         if (worth.retainsTooMuch(retained)) Left(Reason.bloomFull(set.falsePositiveRate))
-        else if (!worth.pays(retained, savedNs, set.testNs)) Left(saves(retained, set.testNs))
+        else if (!pays(retained, set.testNs)) Left(saves(retained, set.testNs))
         else Right(set)
       }
   }
@@ -56,13 +56,16 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
     val expected = worth.expected(None)
     KeyPredicates.literal(bound, key.dataType).map(c.predicate(key, _)).toRight(Reason.noSummary).flatMap { p =>
       if (!types(FilterType.MinMax)) Left(Reason.typesOff)
-      else if (worth.pays(expected, savedNs, FilterCost.compare)) Right(RowTest.Bound(c, p))
+      else if (pays(expected, FilterCost.compare)) Right(RowTest.Bound(c, p))
       else Left(saves(expected, FilterCost.compare))
     }
   }
 
+  private def pays(retained: Double, testNs: Double): Boolean =
+    worth.pays(retained, savedNs, worth.testNs(testNs))
+
   private def saves(retained: Double, testNs: Double): Reason =
-    Reason.noShuffleSaved((1 - retained) * savedNs, testNs)
+    Reason.noShuffleSaved((1 - retained) * savedNs, worth.testNs(testNs))
 }
 
 private[springbok] object RowTestChoice {

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
-import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
+import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinDecision
 
@@ -140,6 +140,76 @@ class MechanismSuite extends SpringbokTest {
 
   private def honoured(hint: String, notes: Seq[String]): Boolean =
     notes.isEmpty || hint.contains(",")
+
+  test("SHUFFLE forbids a broadcast and leaves the rest to the costs", Smoke) {
+    def df(hint: String, kind: String = "JOIN", on: String = "b.k = s.k") =
+      same(s"SELECT /*+ $hint */ count(*), max(b.t) FROM big b $kind small s ON $on")
+    assert(joins(df("BROADCAST(x)")).head.isInstanceOf[BroadcastHashJoinExec])
+    for (hint <- Seq("SHUFFLE(s)", "shuffle('b')"); kind <- Seq("JOIN", "LEFT JOIN", "FULL JOIN")) {
+      val hinted = df(hint, kind)
+      assert(joins(hinted).head.isInstanceOf[ShuffledJoin], executed(hinted))
+      assert(decision(hinted).choice.constraint.isEmpty && noted(hinted).isEmpty)
+    }
+    assert(noted(df("SHUFFLE(s), BROADCAST(s)")) == Seq("HINT_CONFLICT"))
+    val merged = df("SHUFFLE(b), MERGE(s)")
+    assert(joins(merged).head.isInstanceOf[SortMergeJoinExec] && noted(merged).isEmpty)
+    assert(noted(df("SHUFFLE(s)", on = "b.k < s.k AND b.g = 5")) == Seq("HINT_NOT_APPLICABLE"))
+    val both = df("SHUFFLE(s), NO_RUNTIME_FILTER_TARGET(s)")
+    assert(joins(both).head.isInstanceOf[ShuffledJoin])
+    val frame = spark.table("big").join(spark.table("small").hint("shuffle"), "k").groupBy().count()
+    assert(frame.collect().head.getLong(0) == 989 && joins(frame).head.isInstanceOf[ShuffledJoin])
+  }
+
+  test("sort-merge joins are preferred if the session says so, and not by Spark's default") {
+    val prefer = "spark.sql.join.preferSortMergeJoin"
+    def chosen(settings: (String, String)*) =
+      conf((JoinConf.BROADCAST_BYTES_LIMIT.key -> "0") +: settings: _*) {
+        joins(same("SELECT count(*), max(b.t) FROM big b JOIN medium m ON b.k = m.k")).head
+      }
+    conf(off) {
+      assert(chosen().isInstanceOf[ShuffledHashJoinExec])
+      assert(chosen(prefer -> "false").isInstanceOf[ShuffledHashJoinExec])
+      assert(chosen(prefer -> "true").isInstanceOf[SortMergeJoinExec])
+    }
+  }
+
+  test("two aggregates of one row are joined by a nested loop and not as a cartesian product") {
+    val df = same("SELECT * FROM (SELECT count(*) a FROM big) x, (SELECT count(*) b FROM medium) y")
+    assert(joins(df).head.isInstanceOf[BroadcastNestedLoopJoinExec], executed(df))
+  }
+
+  test("a broadcast is charged for the executors that run the probe side") {
+    conf(ClusterConf.EXECUTORS.key -> "50", "spark.sql.files.maxPartitionBytes" -> "256k", off) {
+      val df = spark.sql("SELECT count(*), max(b.t) FROM big b JOIN small s ON b.k = s.k WHERE b.g > 3")
+      val in = decision(df).input.get
+      val n = in.left.layout.tasks.get
+      assert(n > 1 && n < 50, n)
+      val sent = decision(df).choice.alternatives
+        .find(_.strategy == Strategy.Broadcast(BuildRight))
+        .get
+        .terms
+        .toMap
+      assert(sent("network") == in.right.size.risked * n)
+    }
+  }
+
+  test("a limit of -1 leaves only memory to limit a broadcast") {
+    def limit(df: DataFrame) = decision(df).input.get.limits.broadcast
+    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "-1", off) {
+      val df = same("SELECT count(*), max(b.t) FROM big b JOIN medium m ON b.k = m.k")
+      assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec])
+      assert(limit(df).bytes == Long.MaxValue && limit(df).measuredBytes == Long.MaxValue)
+    }
+    // Memory still does.
+    conf(
+      JoinConf.BROADCAST_BYTES_LIMIT.key -> "-1",
+      JoinConf.BROADCAST_MEMORY_FRACTION.key -> "0.00001",
+      off
+    ) {
+      val df = same("SELECT count(*), max(b.t) FROM big b JOIN medium m ON b.k = m.k")
+      assert(joins(df).head.isInstanceOf[ShuffledJoin])
+    }
+  }
 
   test("hints without equality: only a broadcast or a cartesian product can be followed") {
     def df(hint: String, kind: String = "JOIN") =

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, FilterTiming, JoinState, ScanWait}
+import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}
 
 /**
  * The side of a join that its filters are made from.
@@ -24,10 +24,10 @@ final private[springbok] case class CreationSide(
   def application: SparkPlan = Sides.children(join)(side.other)
 
   /** Whether the query asks for filters on the application side. */
-  def hinted: Boolean = FilterHint.wants(join, side.other.index)
+  def hinted: Boolean = RelationHint.wants(join, side.other.index)
 
   /** Whether the query forbids filters on the application side. */
-  def forbidden: Boolean = FilterHint.forbids(join, side.other.index)
+  def forbidden: Boolean = RelationHint.forbids(join, side.other.index)
 }
 
 /** A key of a creation side, and what statistics say about its filters. */
@@ -100,9 +100,10 @@ private[springbok] object Candidate {
     val on = key.on
     for {
       _ <- Either.cond(!key.side.forbidden, (), Reason.filterHint)
-      application <- FilterKey.of(on.application).toRight(Reason.keyType(on.creation.dataType.sql))
-      _ <- Either
-        .cond(FilterKey.admissible(application), (), Reason.keyExpression(ExpressionLabel(on.application)))
+      compared <- FilterKey.of(on.application).toRight(Reason.keyType(on.creation.dataType.sql))
+      application <- FilterKey
+        .atScan(compared)
+        .toRight(Reason.keyExpression(ExpressionLabel(on.application)))
       source <- BuildSides.sourceKey(key.exchange, key.side.join, key.side.side, on).toRight(Reason.noSummary)
     } yield Candidate(key, application, source)
   }

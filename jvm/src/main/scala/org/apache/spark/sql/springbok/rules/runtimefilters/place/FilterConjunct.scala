@@ -58,7 +58,7 @@ private[springbok] object FilterConjunct extends PredicateHelper {
     // The creation side's value is computed for rows that no row of the application side may ever be compared with.
     def usable(application: Expression, made: Expression) =
       application.references.subsetOf(output(creation.other)) && made.references.subsetOf(output(creation)) &&
-        FilterKey.admissible(application) && FilterKey.admissible(made) &&
+        FilterKey.atScan(application).isDefined && FilterKey.admissible(made) &&
         KeyType.supported(application.dataType) && application.dataType == made.dataType
     if (usable(a, b)) Some(FilterConjunct(0, b, a, Some(c)))
     else if (usable(b, a)) Some(FilterConjunct(0, a, b, Some(c.turned)))

@@ -10,7 +10,7 @@ import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.cost.ChoicePolicy
 import org.apache.spark.sql.springbok.physical.PhysicalRows
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, JoinState, LoggedJoin}
+import org.apache.spark.sql.springbok.record.{JoinState, LoggedJoin, RelationHint}
 
 /** Which side of a join its filters are made from. Each join is decided once: one instance serves one planning. */
 final private[springbok] class FilterDirection(
@@ -79,7 +79,7 @@ final private[springbok] class FilterDirection(
     // Sizes that become known later never reverse a chosen direction: scans have been held up for it.
     val before = JoinState.of(j).flatMap(_.filterSource).filter(usable.contains)
     // A side that the query wants to be filtered is not the creation side.
-    val hinted = usable.filter(s => FilterHint.wants(j, s.other.index))
+    val hinted = usable.filter(s => RelationHint.wants(j, s.other.index))
     // Nor is a side that has all keys of the other one.
     lazy val selective = usable.filter(s => sources(s).conjuncts.exists(selectivity.selects(j, s, _)))
     if (finished.size == 1) finished

@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.catalyst.{
   ExpressionLabel,
+  FixedOrder,
   HiveScan,
   JoinSide,
   SharedExchanges,
@@ -19,9 +20,9 @@ import org.apache.spark.sql.springbok.catalyst.{
 }
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
-import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.keys.{FilterKey, TriedKey}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.FilterHint
+import org.apache.spark.sql.springbok.record.RelationHint
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableColumns, ScanConnector}
 
 /**
@@ -75,13 +76,14 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
     case e: Exchange if exchanges.shared(e) => Nil
     case _: BroadcastExchangeExec if prunes => Nil
-    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => FilterHint.forbids(j, r.child))
+    case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => RelationHint.forbids(j, r.child))
     case _ => KeyTrace.routes(p, key)
   }
 
   /** Whether a filter on this key above `p` reaches a scan. */
-  def reaches(p: SparkPlan, key: Expression): Boolean =
-    isScan(p) || routes(p, key).exists(r => reaches(p.children(r.child), r.key))
+  def reaches(p: SparkPlan, key: Expression, grouped: Boolean = false): Boolean =
+    if (isScan(p)) takes(p, key, grouped)
+    else routes(p, key).exists(r => reaches(p.children(r.child), r.key, grouped || KeyTrace.groups(p)))
 
   /** The scans that a filter of a join on this key of its application side reaches. */
   def of(j: BaseJoinExec, application: JoinSide, key: Expression): Seq[Target] =
@@ -92,7 +94,8 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
       // The best is assumed of an unknown scan.
       val rows = planning.rows(p).getOrElse(Double.PositiveInfinity)
       val benefit = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key)) + way.leverageNs
-      Seq(Target(p, key, way.saving, way.sameStage, way.grouped, benefit))
+      val target = Target(p, key, way.saving, way.sameStage, way.grouped, benefit)
+      Option.when(takes(p, key, way.grouped))(target).toSeq
     } else
       routes(p, key).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))
 
@@ -133,7 +136,9 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
       case e: Exchange if exchanges.shared(e) => Some(Reason.reusedExchange)
       case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
-      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => FilterHint.forbids(j, r.child)) =>
+      case _ if isScan(p) && TriedKey.is(key) =>
+        Some(Reason.keyExpression(ExpressionLabel(TriedKey.untried(key))))
+      case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => RelationHint.forbids(j, r.child)) =>
         Some(Reason.filterHint)
       case _ =>
         KeyTrace.routes(p, key).iterator.flatMap(r => stopped(p.children(r.child), r.key)).nextOption()
@@ -156,6 +161,10 @@ private[springbok] object FilterTargets {
       grouped: Boolean = false,
       leverageNs: Double = 0
   )
+
+  /** Whether a filter on this key may stand on a scan, whose rows are perhaps grouped on the way: see [[TriedKey]]. */
+  private def takes(scan: SparkPlan, key: Expression, grouped: Boolean): Boolean =
+    !TriedKey.is(key) || !grouped && FixedOrder(scan)
 
   def isScan(p: SparkPlan): Boolean = isCached(p) || (p match {
     case f: FilterExec => f.condition.deterministic && isLeaf(f.child)

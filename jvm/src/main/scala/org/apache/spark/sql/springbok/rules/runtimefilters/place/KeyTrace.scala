@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType}
+import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, TriedKey}
 
 /**
  * Where a filter on a key may go: from an operator to those of its children whose rows may be pruned if their key cannot
@@ -75,7 +75,7 @@ object KeyTrace {
   /** The key with its columns replaced by what they are below. None if a column does not exist there or may not be computed. */
   private def substitute(key: Expression, below: Attribute => Option[Expression]): Option[Expression] = {
     val known = key.references.forall(a => below(a).isDefined)
-    Option.when(known)(key.transformUp { case a: Attribute => below(a).get }).filter(FilterKey.admissible)
+    Option.when(known)(key.transformUp { case a: Attribute => below(a).get }).flatMap(FilterKey.atScan)
   }
 
   /** The key below a list of output expressions. */
@@ -124,9 +124,10 @@ object KeyTrace {
     val (left, right) =
       (if (intoLeft) down(j.left, 0, key) else Nil, if (intoRight) down(j.right, 1, key) else Nil)
     // Only a key that is the join key itself, or its hash: a cast of it may have another type.
-    def same(joinKey: Expression, key: Expression) = FilterKey.of(joinKey).exists(_.semanticEquals(key))
+    def same(joinKey: Expression, key: Expression) =
+      FilterKey.of(joinKey).exists(_.semanticEquals(TriedKey.untried(key)))
     def other(joinKey: Expression, child: Int) =
-      FilterKey.of(joinKey).filter(FilterKey.admissible).map(Route(child, _))
+      FilterKey.of(joinKey).flatMap(FilterKey.atScan).map(Route(child, _))
     val equals =
       if (!equalToo) Nil
       else

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterInfo, RuntimeFilterExec}
-import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, TriedKey}
 import org.apache.spark.sql.springbok.physical.LateContains
 
 /**
@@ -59,7 +59,7 @@ private[springbok] object PendingFilter {
       case None if !planning.adaptive => StaticFilter.applied(f, scan, info)
       case None => RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(info)
       case Some(late) =>
-        val test = Some(LateContains(f.key, late))
+        val test = Some(TriedKey.passing(f.key, LateContains(f.key, late)))
         AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, scan)(info)
     }
 }

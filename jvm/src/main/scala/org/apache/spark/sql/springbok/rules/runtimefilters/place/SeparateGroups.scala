@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.physical.SeparateStage
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterHint, JoinState}
+import org.apache.spark.sql.springbok.record.{JoinState, RelationHint}
 
 /**
  * Puts an exchange above groups whose keys would filter the other side of a join well. The join computes such groups in its own
@@ -118,11 +118,11 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
     })
 
   private def reader(j: ShuffledJoin, state: JoinState, side: JoinSide, g: Groups): Option[Reader] = {
-    val hinted = FilterHint.wants(j, side.other.index) ||
+    val hinted = RelationHint.wants(j, side.other.index) ||
       policy.separatesGroups(state.id)
     val benefits = for {
-      on <- FilterConjunct.of(j, side) if on.range.isEmpty && !FilterHint.forbids(j, side.other.index)
-      key <- FilterKey.of(on.application).filter(FilterKey.admissible)
+      on <- FilterConjunct.of(j, side) if on.range.isEmpty && !RelationHint.forbids(j, side.other.index)
+      key <- FilterKey.of(on.application).flatMap(FilterKey.atScan)
       retained <- planning.selectivity
         .retained(j, side, on)
         .map(_.fraction)

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.springbok.catalyst.{HiveScan, SparkPlanning}
+import org.apache.spark.sql.springbok.keys.TriedKey
 
 /** Filters that Spark itself has put on a scan. A second filter on the same key removes nothing. */
 private[springbok] object SparkFilters {
@@ -28,7 +29,8 @@ private[springbok] object SparkFilters {
 
   /** Spark's bloom filter on the key. A key that is joined once has only one build side that it can be made from. */
   private def tests(condition: Expression, key: Expression): Boolean = condition.exists {
-    case BloomFilterMightContain(_, XxHash64(Seq(tested), _)) => tested.semanticEquals(key)
+    case BloomFilterMightContain(_, XxHash64(Seq(tested), _)) =>
+      tested.semanticEquals(TriedKey.untried(key))
     case _ => false
   }
 

@@ -49,7 +49,7 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
       side: CreationSide
   ): Option[SplitBlockBloom] = {
     val record = at.info.record
-    val worth = new FilterWorth(at.info, planning.conf)
+    val worth = new FilterWorth(at.info, at.key, planning.conf)
     FinishedKeys.read(key, side.source.exchange, worth, planning.conf) match {
       case Left(declined) =>
         record.decline(declined.why, declined.found)

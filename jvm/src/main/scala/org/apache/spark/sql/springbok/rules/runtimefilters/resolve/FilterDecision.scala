@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.springbok.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, SourceKey, TriedKey}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
@@ -29,7 +29,7 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.ScanConnec
 final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   import FilterDecision._
   private val record = f.info.record
-  private val worth = new FilterWorth(f.info, conf)
+  private val worth = new FilterWorth(f.info, f.key, conf)
   private val exchange = SummarizeKeysExec.exchangeOf(f.source)
 
   /** The scan with the filter applied. A copy of the filter with the same build side elsewhere in the plan shares it. */
@@ -108,7 +108,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
     case a: Verdict.Apply =>
       val test =
         for (k <- keys; row <- a.row)
-          yield row.predicate(f.key, k, SparkSession.active.sparkContext)
+          yield TriedKey.passing(f.key, row.predicate(f.key, k, SparkSession.active.sparkContext))
       record.use(a.kinds, a.found, a.effect)
       Built(a.pushed.toOption, test)
   }

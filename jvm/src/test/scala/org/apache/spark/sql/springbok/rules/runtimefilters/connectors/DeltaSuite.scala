@@ -4,6 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions}
 import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -220,6 +221,38 @@ class DeltaSuite extends FactAndDimTest {
       }
       conf(shuffled: _*)(assert(changed(s"on_$vectors") == off(changed(s"off_$vectors"))))
     }
+
+  test("a report says what MERGE and INSERT write, and from which columns") {
+    delta("target")
+    def report(sql: String) = SpringbokReport.of(execution(spark.sql(sql)))
+    val r = report(
+      """MERGE INTO target t USING (SELECT k, grp, code FROM dim WHERE tens < 5) s ON t.id = s.k
+        |WHEN MATCHED AND s.grp = 1 THEN UPDATE SET tens = t.tens + s.grp
+        |WHEN NOT MATCHED THEN INSERT (id, code) VALUES (s.k, s.code)""".stripMargin
+    )
+    assert(r.sink.exists(s => s.mode == "merge" && s.format.contains("delta")), r.sink)
+    assert(r.sink.flatMap(_.table).contains("spark_catalog.default.target"), r.sink)
+    val columns = r.output.map(o => o.column -> o.sources.map(_.split('.').last).toSet).toMap
+    assert(
+      columns("id") == Set("k") && columns("code") == Set("code") && columns("tens") == Set("tens", "grp"),
+      r.output
+    )
+    assert(
+      columns("day").isEmpty && r.output
+        .find(_.column == "code")
+        .exists(_.sources.forall(_.endsWith("/dim`.code")))
+    )
+    assert(
+      r.predicateSources.map(_.split('.').last).toSet == Set("tens", "grp", "id", "k"),
+      r.predicateSources
+    )
+    val insert = report("INSERT INTO target (id, code) SELECT k, code FROM dim WHERE k < 3")
+    assert(
+      insert.sink.exists(s => s.mode == "append" && s.table.contains("spark_catalog.default.target")),
+      insert.sink
+    )
+    assert(insert.output.find(_.column == "id").exists(_.sources.forall(_.endsWith("dim`.k"))), insert.output)
+  }
 
   test("a concurrent append is not seen") {
     delta("growing")

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.HiveScan
+import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.SparkFilters
 import org.scalatest.Assertion
 
@@ -62,6 +63,23 @@ class HiveSuite extends FactAndDimTest {
   private def byRow(df: DataFrame, table: String): Assertion = {
     val named = told(df).map(_.left.map(r => (r.code, r.text.contains(table))))
     assert(named == Seq(Left(("SCAN_TAKES_NONE", true))), why(df))
+  }
+
+  test("a report says what is written to a Hive table, and from which columns") {
+    spark.sql("CREATE TABLE sink (a BIGINT, b STRING) PARTITIONED BY (day DATE) STORED AS TEXTFILE")
+    def report(sql: String) = SpringbokReport.of(execution(spark.sql(sql)))
+    val insert = report("INSERT OVERWRITE sink PARTITION (day) SELECT id, code, day FROM texts WHERE i < 9")
+    assert(insert.sink.exists(s => s.mode == "overwrite" && s.table.contains("spark_catalog.default.sink")))
+    assert(insert.sink.exists(s => s.format.contains("hive") && s.partitionColumns == Seq("day")))
+    val texts = "spark_catalog.default.texts"
+    assert(
+      insert.output.map(o => o.column -> o.sources) ==
+        Seq("a" -> Seq(s"$texts.id"), "b" -> Seq(s"$texts.code"), "day" -> Seq(s"$texts.day"))
+    )
+    assert(insert.predicateSources == Seq(s"$texts.i"))
+    val made = unconverted(report("CREATE TABLE hive_made STORED AS PARQUET AS SELECT id AS x FROM texts"))
+    assert(made.sink.exists(s => s.mode == "create" && s.table.contains("spark_catalog.default.hive_made")))
+    assert(made.output.map(o => o.column -> o.sources) == Seq("x" -> Seq(s"$texts.id")))
   }
 
   for ((name, _) <- readers)

@@ -10,6 +10,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.{SparkTypes, TableVersions}
 import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -106,6 +107,26 @@ class IcebergSuite extends IcebergTest {
     val df = joined("identity", "day", "d.k BETWEEN 2000 AND 2063")
     assert(told(df) == Seq(Right("connector")) && rowsRead(df) == 100, why(df))
   }
+
+  for (mode <- Seq("copy-on-write", "merge-on-read"))
+    test(s"a report says what MERGE and INSERT write, and from which columns: $mode") {
+      val name = s"target_${mode.take(4)}"
+      iceberg(name, "PARTITIONED BY (day)", s"'write.merge.mode' = '$mode', 'format-version' = '2'")
+      def report(sql: String) = SpringbokReport.of(execution(spark.sql(sql)))
+      val r = report(
+        s"""MERGE INTO ice.db.$name t USING (SELECT k, grp FROM dim WHERE code < '00000050') s ON t.id = s.k
+           |WHEN MATCHED AND s.grp = 1 THEN UPDATE SET tens = t.tens + s.k
+           |WHEN NOT MATCHED THEN INSERT (id, tens, i, name, code, price, ts, day, s, x)
+           |  VALUES (s.k, 0, 0, 'more', null, null, null, null, null, null)""".stripMargin
+      )
+      assert(r.sink.exists(s => s.mode == "merge" && s.table.contains(s"ice.db.$name")), r.sink)
+      assert(r.sink.exists(s => s.format.contains("iceberg") && s.partitionColumns == Seq("day")), r.sink)
+      val columns = r.output.map(o => o.column -> o.sources.map(_.split('.').last).toSet).toMap
+      assert(columns("id") == Set("k") && columns("tens") == Set("tens", "k") && columns("name").isEmpty, r.output)
+      assert(r.predicateSources.map(_.split('.').last).toSet == Set("code", "grp", "id", "k"), r.predicateSources)
+      val insert = report(s"INSERT OVERWRITE ice.db.$name SELECT * FROM ice.db.$name WHERE id < 3")
+      assert(insert.sink.exists(_.mode.startsWith("overwrite")) && insert.predicateSources == Seq(s"ice.db.$name.id"))
+    }
 
   for ((mode, version) <- Seq("copy-on-write" -> 2, "merge-on-read" -> 2, "merge-on-read" -> 3))
     test(s"DELETE, UPDATE and MERGE do what they do without Springbok: $mode, format $version") {

@@ -120,6 +120,13 @@ class RangeFilterSuite extends SpringbokTest {
     }
   }
 
+  test("a value that might raise an error is compared with the bound") {
+    conf("spark.sql.ansi.enabled" -> "true") {
+      val df = same("SELECT /*+ BROADCAST(s) */ f.v FROM fact f JOIN spans s ON f.num + 1 < s.lo AND s.n = 0")
+      assert(used(df).map(_.kinds) == Seq(Seq("max")) && told(df).forall(_.isLeft), why(df))
+    }
+  }
+
   test("a bound that most rows are within is not made") {
     val df = same("SELECT /*+ BROADCAST(s) */ f.v FROM fact f JOIN spans s ON f.ts > s.k WHERE s.k < 3")
     assert(used(df).isEmpty && declined(df).contains("NOT_SELECTIVE"), why(df))

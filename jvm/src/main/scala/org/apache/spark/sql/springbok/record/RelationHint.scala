@@ -4,54 +4,68 @@ import org.apache.spark.sql.catalyst.plans.logical.{HintErrorHandler, HintInfo, 
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 /**
- * What a query asks about the runtime filters of a relation. Spark carries it to the nearest join above.
+ * What a query asks about a relation beyond Spark's own hints. Spark carries it to the nearest join above.
  *
  * @param creates
  *   whether filters are made from the relation's keys whatever they cost
  * @param target
  *   Some(true): filters are applied to the relation whatever they cost; Some(false): none is applied to it
+ * @param shuffles
+ *   whether the relation is joined without a broadcast, by the cheapest strategy that is left
  */
-final class FilterHint(
+final class RelationHint(
     val creates: Boolean,
     val target: Option[Boolean],
+    val shuffles: Boolean = false,
     strategy: Option[JoinStrategyHint] = None
 ) extends HintInfo(strategy) {
 
   override def merge(other: HintInfo, handler: HintErrorHandler): HintInfo = {
     val merged = super.merge(other, handler).strategy
     other match {
-      case f: FilterHint =>
+      case f: RelationHint =>
         if (target.exists(t => f.target.contains(!t))) handler.hintOverridden(f)
-        new FilterHint(creates || f.creates, target.orElse(f.target), merged)
-      case _ => new FilterHint(creates, target, merged)
+        new RelationHint(creates || f.creates, target.orElse(f.target), shuffles || f.shuffles, merged)
+      case _ => new RelationHint(creates, target, shuffles, merged)
     }
   }
 
   // Spark keeps a node of a plan if its replacement is equal to it.
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[FilterHint]
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[RelationHint]
   override def equals(other: Any): Boolean = other match {
-    case f: FilterHint => (creates, target, strategy) == ((f.creates, f.target, f.strategy))
+    case f: RelationHint =>
+      (creates, target, shuffles, strategy) == ((f.creates, f.target, f.shuffles, f.strategy))
     case _ => false
   }
-  override def hashCode: Int = (creates, target, strategy).hashCode
+  override def hashCode: Int = (creates, target, shuffles, strategy).hashCode
 
   override def toString: String = {
     val names = Option.when(creates)("runtime_filter") ++
-      target.map(if (_) "runtime_filter_target" else "no_runtime_filter_target")
+      target.map(if (_) "runtime_filter_target" else "no_runtime_filter_target") ++
+      Option.when(shuffles)("shuffle")
     names.mkString("(", ", ", ")")
   }
 }
 
-object FilterHint {
+object RelationHint {
 
   /** Makes filters from the relation's keys, as Spark's own hint of this name. */
-  val RUNTIME_FILTER = new FilterHint(creates = true, target = None)
+  val RUNTIME_FILTER = new RelationHint(creates = true, target = None)
 
   /** Applies filters to the relation. */
-  val RUNTIME_FILTER_TARGET = new FilterHint(creates = false, target = Some(true))
+  val RUNTIME_FILTER_TARGET = new RelationHint(creates = false, target = Some(true))
 
   /** Applies no filter to the relation. */
-  val NO_RUNTIME_FILTER_TARGET = new FilterHint(creates = false, target = Some(false))
+  val NO_RUNTIME_FILTER_TARGET = new RelationHint(creates = false, target = Some(false))
+
+  /** Joins the relation without a broadcast, as Impala's hint of this name. */
+  val SHUFFLE = new RelationHint(creates = false, target = None, shuffles = true)
+
+  /** Whether the query asks for a join of this relation without a broadcast. */
+  def shuffles(relation: Option[HintInfo]): Boolean = relation.exists {
+    case h: RelationHint => h.shuffles
+    case _ => false
+  }
 
   /** Whether the query asks for filters that are applied to this child of the join. */
   def wants(j: BaseJoinExec, child: Int): Boolean =
@@ -60,9 +74,9 @@ object FilterHint {
   /** Whether the query forbids filters that are applied to this child of the join. */
   def forbids(j: BaseJoinExec, child: Int): Boolean = of(j, child).exists(_.target.contains(false))
 
-  private def of(j: BaseJoinExec, child: Int): Option[FilterHint] =
+  private def of(j: BaseJoinExec, child: Int): Option[RelationHint] =
     JoinState
       .of(j)
       .flatMap(r => if (child == 0) r.userHint.leftHint else r.userHint.rightHint)
-      .collect { case h: FilterHint => h }
+      .collect { case h: RelationHint => h }
 }

@@ -13,27 +13,30 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.record.FilterHint
+import org.apache.spark.sql.springbok.record.RelationHint
 import org.apache.spark.sql.types.StringType
 
 /**
- * Resolves the hints about runtime filters, in SQL and in `df.hint`:
+ * Resolves the hints that Spark does not know, in SQL and in `df.hint`:
  *
  *   - `RUNTIME_FILTER(t)`: filters are made from the keys of `t`, the creation side, whatever they cost. The hint of this
  *     name that Spark is going to have means the same.
  *   - `RUNTIME_FILTER_TARGET(t)`: filters are applied to `t` whatever they cost.
  *   - `NO_RUNTIME_FILTER_TARGET(t)`: no filter is applied to `t`.
+ *   - `SHUFFLE(t)`: neither side of a join of `t` is broadcast. Costs decide whether it is hashed or merged. Impala's hint of
+ *     this name means the same.
  *
  * Names match as in Spark's join hints: a relation or its alias within the query's own FROM. A hint without a name means the
  * whole FROM. Hints override costs, but never the conditions for a right answer or the limits of a query's filters.
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
  */
-object ResolveFilterHints extends Rule[LogicalPlan] {
+object ResolveRelationHints extends Rule[LogicalPlan] {
   private val hints = Map(
-    "RUNTIME_FILTER" -> FilterHint.RUNTIME_FILTER,
-    "RUNTIME_FILTER_TARGET" -> FilterHint.RUNTIME_FILTER_TARGET,
-    "NO_RUNTIME_FILTER_TARGET" -> FilterHint.NO_RUNTIME_FILTER_TARGET
+    "RUNTIME_FILTER" -> RelationHint.RUNTIME_FILTER,
+    "RUNTIME_FILTER_TARGET" -> RelationHint.RUNTIME_FILTER_TARGET,
+    "NO_RUNTIME_FILTER_TARGET" -> RelationHint.NO_RUNTIME_FILTER_TARGET,
+    "SHUFFLE" -> RelationHint.SHUFFLE
   )
   private val renamed = Map("NO_RUNTIME_FILTER" -> "NO_RUNTIME_FILTER_TARGET")
 
@@ -54,7 +57,7 @@ object ResolveFilterHints extends Rule[LogicalPlan] {
   private def fail(old: String, now: String): Nothing = throw new RenamedHint(old, now)
 
   /** The relations that one hint names. */
-  final private class Named(name: String, parameters: Seq[Expression], hint: FilterHint, conf: SQLConf) {
+  final private class Named(name: String, parameters: Seq[Expression], hint: RelationHint, conf: SQLConf) {
     private val relations: Seq[Seq[String]] = parameters.collect {
       case a: UnresolvedAttribute => a.nameParts
       case Literal(text, _: StringType) => UnresolvedAttribute.parseAttributeName(text.toString)

@@ -1,0 +1,47 @@
+package org.apache.spark.sql.springbok.cost
+
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.PlanningConf
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.stats.source.InputSize
+
+/**
+ * Whether a query has so little data that Springbok's rules would take more time than they may save.
+ *
+ * The rules save at most the work on the query's data. So the time of the rules is compared with a fraction of that work, both
+ * in ms of one core. The constants are rough: medians of the planning benchmark, and the time of scans of Parquet files. A
+ * join of few bytes may still return many rows. Such a join is planned as Spark alone plans it.
+ *
+ * '''Why the answer cannot change''': a query that is left to Spark has the plan that Spark makes.
+ *
+ * '''Setting''': `spark.springbok.planning.budget`.
+ */
+object PlanningBudget {
+
+  /** Time of all rules in ms: for each operator of the plan, and in addition for each join. */
+  private val (operatorMs, joinMs) = (0.1, 1.5)
+
+  /** Bytes of input that one core reads, joins and aggregates in a ms. */
+  private val bytesPerMs = 50e3
+
+  /** Time in ms of all rules, re-planning included. */
+  def rulesMs(operators: Int, joins: Int): Double = operators * operatorMs + joins * joinMs
+
+  /** Time in ms of one core for the work on some bytes of input. */
+  def workMs(bytes: Double): Double = bytes / bytesPerMs
+
+  /** Why a query is left to Spark; None if it is planned. The query's own hints are always looked at. */
+  def exceeded(plan: LogicalPlan, conf: SQLConf): Option[Reason] = {
+    val joins = plan.collect { case j: Join => j }
+    if (joins.isEmpty || joins.exists(_.hint != JoinHint.NONE)) None
+    else ChoicePolicy.of(conf).left(tooLittle(plan, joins.size, conf.getConf(PlanningConf.BUDGET)))
+  }
+
+  private def tooLittle(plan: LogicalPlan, joins: Int, share: Double): Option[Reason] =
+    if (share <= 0) None
+    else {
+      val rules = rulesMs(plan.collect { case p => p }.size, joins)
+      InputSize.of(plan).map(_.bytes).filter(workMs(_) * share < rules).map(Reason.littleData(_, rules))
+    }
+}

@@ -1,0 +1,122 @@
+package org.apache.spark.sql.springbok.report
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.springbok.catalyst.BaseTable
+
+/**
+ * The columns of base tables that the columns of analyzed plans derive from, as in Impala's lineage graph: the values of each
+ * column come from some (projection edges), and others decide which rows there are (predicate edges): those in conditions of
+ * filters and joins, keys of groups and windows, and the order that a limit cuts.
+ *
+ * @param target
+ *   the full name of the table that a MERGE writes: what keeps a column as it is gives it no source
+ */
+final private[report] class ColumnLineage(target: Option[String]) {
+  private type Columns = Set[String]
+
+  private val known = mutable.HashMap.empty[ExprId, Columns]
+  private val deciding = mutable.Set.empty[String]
+  private val ctes = mutable.HashMap.empty[Long, LogicalPlan]
+
+  /** The columns that decide which rows there are, of all plans that were read. */
+  def predicates: Seq[String] = deciding.toSeq.sorted
+
+  /** The columns that values are computed from. */
+  def sources(values: Seq[Expression]): Seq[String] = values.flatMap(columns).distinct.sorted
+
+  /** Adds the columns of conditions. */
+  def decide(by: Seq[Expression]): Unit = deciding ++= by.flatMap(columns)
+
+  /** Learns the columns of a plan. */
+  def read(p: LogicalPlan): Unit = {
+    p.children.foreach(read)
+    p.expressions.foreach(_.foreach {
+      case s: SubqueryExpression => read(s.plan)
+      case _ =>
+    })
+    filtered(p)
+    p match {
+      case BaseTable(table) => p.output.foreach(a => learn(a, Set(BaseTable.column(table, a.name))))
+      case d: CTERelationDef => ctes(d.id) = d
+      case r: CTERelationRef => ctes.get(r.cteId).foreach(d => align(r.output, Seq(d.output)))
+      case p: Project => define(p.projectList)
+      case a: Aggregate => define(a.aggregateExpressions)
+      case w: Window => define(w.windowExpressions)
+      case g: Generate => g.generatorOutput.foreach(learn(_, columns(g.generator)))
+      case e: Expand => align(e.output, e.projections)
+      case u: Union => align(u.output, u.children.map(_.output))
+      case m: MergeRows => merged(m)
+      case other => computed(other)
+    }
+  }
+
+  private def filtered(p: LogicalPlan): Unit = p match {
+    case f: Filter => decide(Seq(f.condition))
+    case j: Join => decide(j.condition.toSeq)
+    case j: LateralJoin => decide(j.condition.toSeq)
+    case a: Aggregate => decide(a.groupingExpressions)
+    case w: Window => decide(w.partitionSpec ++ w.orderSpec)
+    case d: Deduplicate => decide(d.keys)
+    case s: SetOperation => decide(s.right.output)
+    case l @ (_: GlobalLimit | _: LocalLimit | _: Offset | _: Tail) => decide(order(l.children.head))
+    case _ =>
+  }
+
+  /** The order that rows come in. */
+  private def order(p: LogicalPlan): Seq[Expression] = p match {
+    case s: Sort => s.order
+    case _: Project | _: SubqueryAlias => order(p.children.head)
+    case _ => Nil
+  }
+
+  private def learn(a: Attribute, from: Columns): Unit = known(a.exprId) = from
+
+  private def define(named: Seq[NamedExpression]): Unit = named.foreach {
+    case a: Alias => learn(a.toAttribute, columns(a.child))
+    case _ =>
+  }
+
+  /** Columns that get their values from several rows of expressions, by position. */
+  private def align(output: Seq[Attribute], rows: Seq[Seq[Expression]]): Unit =
+    output.zipWithIndex
+      .map { case (a, i) => a -> rows.flatMap(_.lift(i)).flatMap(columns).toSet }
+      .foreach { case (a, from) => learn(a, from) }
+
+  /** The rows that a MERGE writes. */
+  private def merged(m: MergeRows): Unit = {
+    val instructions = m.matchedInstructions ++ m.notMatchedInstructions ++ m.notMatchedBySourceInstructions
+    decide(instructions.map(_.condition))
+    val rows = instructions.flatMap(_.outputs)
+    m.output.zipWithIndex.foreach { case (a, i) =>
+      learn(a, rows.flatMap(_.lift(i)).filterNot(keeps(a.name, _)).flatMap(columns).toSet)
+    }
+  }
+
+  private def keeps(column: String, value: Expression): Boolean = value match {
+    case a: Attribute => target.exists(t => columns(a) == Set(BaseTable.column(t, column)))
+    case _ => false
+  }
+
+  /** An operator that computes columns in a way of its own: each may come from all that it reads. */
+  private def computed(p: LogicalPlan): Unit = {
+    val made = p.output.filterNot(a => known.contains(a.exprId))
+    if (p.children.size > 1 && p.children.forall(_.output.size == made.size))
+      align(made, p.children.map(_.output))
+    else {
+      val from = if (p.references.nonEmpty) p.references.toSeq else p.children.flatMap(_.output)
+      made.foreach(learn(_, from.flatMap(columns).toSet))
+    }
+  }
+
+  private def columns(e: Expression): Columns = e match {
+    case a: Attribute => known.getOrElse(a.exprId, Set.empty)
+    case o: OuterReference => columns(o.e)
+    case w: WindowExpression => columns(w.windowFunction)
+    case _: Exists => Set.empty
+    case s: SubqueryExpression => s.plan.output.flatMap(columns).toSet
+    case other => other.children.flatMap(columns).toSet
+  }
+}

@@ -1,0 +1,28 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.optimizer.BuildRight
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
+import org.apache.spark.sql.springbok.cost.StageTasks
+
+/** Tasks that read a side in the stage of its join, if the other side is broadcast. Only executors that run one fetch it. */
+private[joins] object ProbeTasks {
+
+  /** None if unknown. */
+  def of(side: LogicalPlan, cores: Int, conf: SQLConf): Option[Double] = side match {
+    case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized =>
+      Some(new StageTasks(_ => None, cores, conf)(s))
+    case FileTable(table, files) if files.bucketSpec.isEmpty =>
+      // The node keeps its size: files are not counted again for each join.
+      Some(StageTasks.splits(table.stats.sizeInBytes, cores, conf))
+    case p: Project => of(p.child, cores, conf)
+    case f: Filter => of(f.child, cores, conf)
+    case j: Join =>
+      SparkPlanning
+        .broadcastSide(j, hintOnly = true, conf)
+        .flatMap(build => of(if (build == BuildRight) j.left else j.right, cores, conf))
+    case _ => None
+  }
+}

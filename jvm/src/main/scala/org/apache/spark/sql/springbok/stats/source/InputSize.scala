@@ -1,0 +1,41 @@
+package org.apache.spark.sql.springbok.stats.source
+
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Range}
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex
+import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
+
+/** What a plan reads: bytes, and the number of files that they are in. */
+final private[springbok] case class Input(bytes: Double, files: Int)
+
+/** What a plan reads, as far as listings and cached tables tell it: no catalog, connector or file is asked. */
+private[springbok] object InputSize {
+
+  /** Summing up the files of more partitions takes time of its own. */
+  private val maxPartitions = 100
+
+  /** The sum over all leaves; None if one of them is unknown. */
+  def of(plan: LogicalPlan): Option[Input] =
+    plan.collectLeaves().iterator.map(leaf).foldLeft(Option(Input(0, 0))) { (sum, next) =>
+      for (s <- sum; n <- next) yield Input(s.bytes + n.bytes, s.files + n.files)
+    }
+
+  private def leaf(plan: LogicalPlan): Option[Input] = plan match {
+    case FileTable(_, fs) =>
+      fs.location match {
+        case p: PartitioningAwareFileIndex if p.partitionSpec().partitions.size <= maxPartitions =>
+          val files = p.allFiles()
+          Some(Input(files.iterator.map(_.getLen).sum.toDouble, files.size))
+        case _ => None
+      }
+    case m: InMemoryRelation =>
+      if (m.cacheBuilder.isCachedColumnBuffersLoaded) Some(Input(m.computeStats().sizeInBytes.toDouble, 0))
+      else SparkPlanning.cachedPlan(m).flatMap(of)
+    case l: LocalRelation => Some(Input(l.data.size.toDouble * rowBytes(l), 0))
+    case r: Range => Some(Input(r.numElements.toDouble * rowBytes(r), 0))
+    case _: OneRowRelation => Some(Input(0, 0))
+    case _ => None
+  }
+
+  private def rowBytes(leaf: LogicalPlan): Double = leaf.output.map(_.dataType.defaultSize).sum.toDouble
+}
