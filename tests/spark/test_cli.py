@@ -28,6 +28,8 @@ def test_explain(tpch: Path, tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["state"] == "executed" and len(document["joins"]) == 2
     assert "<svg" in html.read_text(encoding="utf-8")
+    asked = command("explain", *options, "--why-not", "merge", "--table", "lineitem")
+    assert asked.returncode == 0 and "not a sort-merge join because" in asked.stdout, asked.stderr[-2000:]
     failed = command("explain", *options, "--check", "no_cartesian", "--check", "max_broadcast=1")
     assert failed.returncode == 1 and "broadcasts" in failed.stderr and "Traceback" not in failed.stderr
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.report.model._
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.ChunkedSource
 
 class StoredLayoutSuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
@@ -56,6 +57,19 @@ class StoredLayoutSuite extends SpringbokTest {
     )
     val outer = mixed.joins.find(j => (j.left.tables ++ j.right.tables).size == 3).get
     assert((outer.left.keys ++ outer.right.keys).contains(KeyColumnEntry(None, None)))
+  }
+
+  test("tables of connectors have their transforms, and the partitions that their scans report") {
+    for ((name, grouped) <- Seq("stored" -> "true", "silent" -> "false")) {
+      val reader = spark.read.format(classOf[ChunkedSource].getName).option("grouped", grouped)
+      reader.load().createOrReplaceTempView(name)
+    }
+    val r = report("SELECT l.id, r.v FROM stored l JOIN silent r ON l.chunk = r.chunk WHERE l.id = 3")
+    assert(r.tables.forall(_.source == "connector"))
+    assert(
+      r.tables.map(_.storedBy).distinct == Seq(Seq(TransformEntry("identity", Seq("chunk"), Nil, "chunk")))
+    )
+    assert(r.tables.map(_.storedPartitions) == Seq(Some(ChunkedSource.chunks.toLong), None))
   }
 
   test("filters name their target by its id, and say when its scan starts") {
