@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
-import org.apache.spark.sql.springbok.rules.joins.ChooseJoinStrategy
+import org.apache.spark.sql.springbok.rules.joins.{ChooseJoinStrategy, PlanSingleNode}
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.RememberScans
 import org.apache.spark.sql.springbok.rules.shuffles.MarkRepartitions
@@ -151,7 +151,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     s.experimental.extraOptimizations = Seq(own)
     s.range(10).join(s.range(5), "id").collect()
     s.range(10).join(s.range(5), "id").collect()
-    val rules = Seq(own, RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, MarkRepartitions)
+    val rules = Seq(own, RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode, MarkRepartitions)
     assert(s.experimental.extraOptimizations == rules)
     val cached = spark.sql("SELECT f.k, f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3").cache()
     assert(cached.count() == 2000)
