@@ -151,7 +151,15 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     s.experimental.extraOptimizations = Seq(own)
     s.range(10).join(s.range(5), "id").collect()
     s.range(10).join(s.range(5), "id").collect()
-    val rules = Seq(own, RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode, MarkRepartitions)
+    val rules = Seq(
+      own,
+      RememberScans,
+      ReorderJoins,
+      OrderConjuncts,
+      ChooseJoinStrategy,
+      PlanSingleNode,
+      MarkRepartitions
+    )
     assert(s.experimental.extraOptimizations == rules)
     val cached = spark.sql("SELECT f.k, f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.g = 3").cache()
     assert(cached.count() == 2000)
