@@ -11,6 +11,7 @@ import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{
   ChooseJoinStrategy,
+  LeaveToSpark,
   PlanNullAwareAntiJoin,
   PlanSingleNode,
   ReviseJoinStrategy
@@ -29,8 +30,8 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
  *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
- *     | ................. [LateRules] appends RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode and
- *     |                     MarkRepartitions to the last batch
+ *     | ................. [LateRules] appends RememberScans, ReorderJoins, LeaveToSpark, OrderConjuncts, ChooseJoinStrategy,
+ *     |                     PlanSingleNode and MarkRepartitions to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
  *   physical plan
@@ -74,7 +75,15 @@ private[springbok] object Hooks {
 /** Rules that have to come after all of Spark's. */
 private object LateRules {
   private val rules =
-    Seq(RememberScans, ReorderJoins, OrderConjuncts, ChooseJoinStrategy, PlanSingleNode, MarkRepartitions)
+    Seq(
+      RememberScans,
+      ReorderJoins,
+      LeaveToSpark,
+      OrderConjuncts,
+      ChooseJoinStrategy,
+      PlanSingleNode,
+      MarkRepartitions
+    )
 
   /** Appends them once a session, beside what a user has put there. */
   def register(session: SparkSession): Unit = synchronized {

@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
-import org.apache.spark.sql.springbok.rules.joins.{ChooseJoinStrategy, PlanSingleNode}
+import org.apache.spark.sql.springbok.rules.joins.{ChooseJoinStrategy, LeaveToSpark, PlanSingleNode}
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.RememberScans
 import org.apache.spark.sql.springbok.rules.shuffles.MarkRepartitions
@@ -155,6 +155,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
       own,
       RememberScans,
       ReorderJoins,
+      LeaveToSpark,
       OrderConjuncts,
       ChooseJoinStrategy,
       PlanSingleNode,

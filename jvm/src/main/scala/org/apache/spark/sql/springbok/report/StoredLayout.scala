@@ -4,12 +4,11 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.connector.expressions.{Literal, Transform}
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.FileTable
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, FileTable}
 import org.apache.spark.sql.springbok.report.model.{BucketingEntry, TableEntry, TransformEntry}
 
 /** How the rows of a table are stored, as far as a join could use it, and how SQL names the table. */
@@ -22,7 +21,7 @@ private[report] object StoredLayout {
     case v: DataSourceV2ScanRelation =>
       entry.copy(
         source = "connector",
-        qualifiedName = named(v),
+        qualifiedName = BaseTable.catalogued(v.relation),
         storedBy = transforms(v),
         storedPartitions = v.keyGroupedPartitioning.flatMap(_ => partitions(v))
       )
@@ -35,10 +34,6 @@ private[report] object StoredLayout {
     case AnalyzeTable.Catalogued(id, _) => Some(AnalyzeTable.name(id))
     case _ => None
   }
-
-  private def named(v: DataSourceV2ScanRelation): Option[String] =
-    for (c <- v.relation.catalog; i <- v.relation.identifier)
-      yield ((c.name +: i.namespace.toSeq) :+ i.name).map(quoteIfNeeded).mkString(".")
 
   /** Connectors are other people's code. */
   private def transforms(v: DataSourceV2ScanRelation): Seq[TransformEntry] =

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, RuleGuard}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost, PlanningBudget}
+import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost}
 import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Selectivity}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -21,7 +21,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * Runs after all of Spark's rules, so what is pushed into scans has been decided on; a scan takes the same conjuncts in
  * any order. Functions in Python are not seen here: Spark has made operators of them, below which it has pushed the rest.
  *
- * '''When''': the query has enough data to be planned ([[PlanningBudget]]), one of at least two conjuncts is dearer than comparing numbers, and the new order is expected to cost less by
+ * '''When''': the query is not left to Spark, one of at least two conjuncts is dearer than comparing numbers, and the new order is expected to cost less by
  * a margin. `a IS NOT NULL` of a column stays where it is, Spark checks it just before the column's first use; so do
  * equalities that are a join's keys.
  *
@@ -39,7 +39,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     case _ if plan.isStreaming => plan
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
-    case _ if PlanningState.isLeft(plan) || PlanningBudget.exceeded(plan, conf).isDefined => plan
+    case _ if PlanningState.isLeft(plan) => plan
     case _ =>
       lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("OrderConjuncts", failed(plan, record), Some(record)) {

@@ -4,8 +4,6 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.cost.PlanningBudget
-import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 
 /**
@@ -20,7 +18,7 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  * It runs twice. Late in the optimizer, after join reorder and dynamic partition pruning, on estimates; and in adaptive
  * execution after each stage ([[ReviseJoinStrategy]]), on what the finished stages really hold.
  *
- * '''When it leaves all joins alone''': the query has too little data to be planned ([[PlanningBudget]]).
+ * '''When it leaves all joins alone''': the query is left to Spark ([[LeaveToSpark]]).
  *
  * '''When it leaves a join alone''': the query gave a hint that can be followed; its build side prunes partitions;
  * statistics are missing (`spark.springbok.join.defaultMode`); every strategy is ruled out.
@@ -28,8 +26,7 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  * '''Why the answer cannot change''': only the hint of a `Join` is set, never its inputs, type or condition, and every
  * strategy that Spark plans for a join computes the same join.
  *
- * '''Settings''': `spark.springbok.join.*`, `spark.springbok.stats.*`, `spark.springbok.cluster.*`,
- * `spark.springbok.planning.budget`.
+ * '''Settings''': `spark.springbok.join.*`, `spark.springbok.stats.*`, `spark.springbok.cluster.*`.
  */
 object ChooseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
@@ -40,24 +37,10 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case _ =>
       val record = PlanningState.ofQuery(plan)
       RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
-        PlanningBudget.exceeded(plan, conf) match {
-          case Some(why) => left(plan, record, why)
-          case None => chosen(plan, record)
+        val chooser = JoinChooser.of(plan, record.lasting)
+        plan.transformUp {
+          case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.choose(j, record)
         }
       }
-  }
-
-  private def chosen(plan: LogicalPlan, record: PlanningState): LogicalPlan = {
-    val chooser = JoinChooser.of(plan, record.lasting)
-    plan.transformUp {
-      case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.choose(j, record)
-    }
-  }
-
-  /** Without a record of its joins, no later rule changes the query. */
-  private def left(plan: LogicalPlan, record: PlanningState, why: Reason): LogicalPlan = {
-    record.log.left = Some(why)
-    PlanningState.leave(plan, record)
-    plan
   }
 }

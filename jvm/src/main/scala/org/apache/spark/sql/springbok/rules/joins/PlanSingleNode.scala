@@ -33,7 +33,7 @@ import org.apache.spark.sql.springbok.stats.source.{Input, InputSize}
  *
  * Each side then has one partition, which satisfies every distribution. So Spark adds no exchanges.
  *
- * '''When''': [[ChooseJoinStrategy]] has left the query to Spark; its root aggregates, sorts or limits, so that its result
+ * '''When''': [[LeaveToSpark]] has left the query to Spark; its root aggregates, sorts or limits, so that its result
  * would be one partition with Spark as well; it reads few small files or cached tables; the estimated rows of all joins are
  * known and few; nothing of it may take long for other reasons, such as user-defined functions.
  *
