@@ -25,15 +25,23 @@ private[springbok] object AnalyzeTable {
   }
 
   /** None if nothing is missing that Spark can collect. */
-  def apply(id: TableIdentifier, columns: Seq[Attribute], rowsUnknown: Boolean): Option[String] = {
+  def apply(
+      id: TableIdentifier,
+      columns: Seq[Attribute],
+      rowsUnknown: Boolean,
+      session: SparkSession
+  ): Option[String] = {
     val names = columns.filter(a => countable(a.dataType)).map(_.name).distinct
     val forColumns = if (names.isEmpty) "" else names.map(quoteIfNeeded).mkString(" FOR COLUMNS ", ", ", "")
-    Option.when(rowsUnknown || names.nonEmpty)(s"ANALYZE TABLE ${name(id)} COMPUTE STATISTICS$forColumns")
+    Option.when(rowsUnknown || names.nonEmpty)(s"ANALYZE TABLE ${name(id, session)} COMPUTE STATISTICS$forColumns")
   }
 
-  /** As SQL takes it. The catalog is named only where another one is current. */
-  def name(id: TableIdentifier): String = {
-    val elsewhere = !CurrentDatabase.inSessionCatalog(SparkSession.active)
+  /**
+   * As SQL takes it. The catalog is named only where another one is current. A session of a stopped context is never
+   * active, but reports are still made of it.
+   */
+  def name(id: TableIdentifier, session: SparkSession): String = {
+    val elsewhere = !CurrentDatabase.inSessionCatalog(session)
     val catalog = Option.when(elsewhere)(CatalogManager.SESSION_CATALOG_NAME)
     (catalog ++ id.database ++ Seq(id.table)).map(quoteIfNeeded).mkString(".")
   }

@@ -37,7 +37,7 @@ final private[springbok] class ReportParts(
   def ran: Boolean = numbers.ran
   lazy val joins: Seq[JoinEntry] = joinReport.entries
   lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers, read).entries
-  lazy val tables: Seq[TableEntry] = new TableReport(optimized, read, graph, numbers).entries
+  lazy val tables: Seq[TableEntry] = new TableReport(optimized, read, graph, numbers, session).entries
   lazy val saved: Option[SavedEntry] = new SavingsReport(graph, numbers).entry
   lazy val fragments: Seq[FragmentEntry] = new FragmentReport(graph, numbers).entries
 

@@ -4,6 +4,7 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.expressions.{Literal, Transform}
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
@@ -13,11 +14,11 @@ import org.apache.spark.sql.springbok.report.model.{BucketingEntry, TableEntry, 
 
 /** How the rows of a table are stored, as far as a join could use it, and how SQL names the table. */
 private[report] object StoredLayout {
-  def of(t: LogicalPlan, entry: TableEntry): TableEntry = t match {
+  def of(t: LogicalPlan, entry: TableEntry, session: SparkSession): TableEntry = t match {
     case FileTable(_, fs) =>
       val buckets =
         fs.bucketSpec.map(b => BucketingEntry(b.bucketColumnNames, b.numBuckets, b.sortColumnNames))
-      entry.copy(source = "files", qualifiedName = catalogued(t), bucketing = buckets)
+      entry.copy(source = "files", qualifiedName = catalogued(t, session), bucketing = buckets)
     case v: DataSourceV2ScanRelation =>
       entry.copy(
         source = "connector",
@@ -25,13 +26,13 @@ private[report] object StoredLayout {
         storedBy = transforms(v),
         storedPartitions = v.keyGroupedPartitioning.flatMap(_ => partitions(v))
       )
-    case _: HiveTableRelation => entry.copy(source = "hive", qualifiedName = catalogued(t))
+    case _: HiveTableRelation => entry.copy(source = "hive", qualifiedName = catalogued(t, session))
     case _: InMemoryRelation => entry.copy(source = "cached")
-    case _ => entry.copy(qualifiedName = catalogued(t))
+    case _ => entry.copy(qualifiedName = catalogued(t, session))
   }
 
-  private def catalogued(t: LogicalPlan): Option[String] = t match {
-    case AnalyzeTable.Catalogued(id, _) => Some(AnalyzeTable.name(id))
+  private def catalogued(t: LogicalPlan, session: SparkSession): Option[String] = t match {
+    case AnalyzeTable.Catalogued(id, _) => Some(AnalyzeTable.name(id, session))
     case _ => None
   }
 

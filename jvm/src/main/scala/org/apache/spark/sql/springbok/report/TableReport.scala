@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
@@ -18,7 +19,8 @@ final private[springbok] class TableReport(
     optimized: LogicalPlan,
     read: TablesRead,
     graph: PlanGraph,
-    numbers: PlanNumbers
+    numbers: PlanNumbers,
+    session: SparkSession
 ) {
   private val scans = graph.nodes.filter(_.plan.isInstanceOf[LeafExecNode])
   private lazy val conditions = new ScanFilters.Of(optimized)
@@ -51,7 +53,7 @@ final private[springbok] class TableReport(
     .collectWithSubqueries { case AnalyzeTable.Catalogued(id, r) => (id, uncounted(r), rowsUnknown(r)) }
     .groupBy { case (id, _, _) => id }
     .flatMap { case (id, reads) =>
-      AnalyzeTable(id, reads.flatMap(_._2), reads.exists(_._3)).map(id -> _)
+      AnalyzeTable(id, reads.flatMap(_._2), reads.exists(_._3), session).map(id -> _)
     }
 
   private def rowsUnknown(r: LogicalPlan): Boolean = numbers.statistics(r).rows.isEmpty
@@ -63,7 +65,7 @@ final private[springbok] class TableReport(
   }
 
   def entries: Seq[TableEntry] = read.all.zipWithIndex.map { case (t, id) =>
-    StoredLayout.of(t, entry(t).copy(id = id))
+    StoredLayout.of(t, entry(t).copy(id = id), session)
   }
 
   private def entry(t: LogicalPlan): TableEntry = t match {
