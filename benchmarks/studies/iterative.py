@@ -7,19 +7,20 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from springbok.errors import SpringbokError
 
 from benchmarks.harness import measure, runner
-from benchmarks.harness.arms import ARMS, applied
+from benchmarks.harness.arms import ARMS, Arm, applied
 from benchmarks.harness.results import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_HEAD = ["job", "queries", "Spark s", "Springbok s", "ratio", "rules s", "rules / wall time"]
+_HEAD = ["job", "queries", "arm", "seconds", "Spark / arm", "spread", "rules s", "rules / time"]
 _EDGES = 20_000
 _PERSONS = 4_000
 _SALES = 200_000
@@ -27,14 +28,25 @@ _SALES = 200_000
 _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
 
+_BUDGET = "spark.springbok.planning.budget"
+_SINGLE_NODE = "spark.springbok.planning.singleNode"
+_JOB_ARMS = {
+    "Spark": ARMS["spark"],
+    "Springbok": ARMS["springbok"],
+    "without single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "false"}),
+    "without a budget": Arm("", springbok=True, settings={_BUDGET: "0"}),
+}
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Which jobs, and how often."""
+    """Which jobs, in which arms, and how often."""
     parser.add_argument("--jobs", default=",".join(_JOBS), help="some of the jobs")
+    parser.add_argument("--arms", default=",".join(_JOB_ARMS), help="some of the arms, Spark first")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each job in each arm, after one that is not")
 
 
 def run(args: argparse.Namespace) -> Table:
-    """One row a job.
+    """One row for each job and arm.
 
     Raises:
         SpringbokError: the answers of the arms differ.
@@ -45,35 +57,55 @@ def run(args: argparse.Namespace) -> Table:
         spark = runner.session(args.master, args.memory, _PARTITIONS)
         _tables(spark, Path(folder))
         for name in args.jobs.split(","):
-            row, details[name] = _measured(spark, name, args.runs)
-            rows.append(row)
-            print("  ".join(row), flush=True)
+            measured = _measured(spark, name, args.arms.split(","), args.runs)
+            details[name] = {arm: r.seconds for arm, r in measured.items()}
+            for row in _rows(name, measured):
+                rows.append(row)
+                print("  ".join(row), flush=True)
         spark.stop()
     return Table("iterative", "Jobs of many small queries", rows, {"runs": details})
 
 
-def _measured(spark: SparkSession, name: str, runs: int) -> tuple[list[str], dict[str, list[float]]]:
-    """The row of a job, and the seconds of its runs by arm."""
-    seconds: dict[str, list[float]] = {"spark": [], "springbok": []}
-    rules: list[float] = []
-    answers, queries = {}, 0
+@dataclass
+class _Runs:
+    """What an arm did with a job."""
+
+    queries: int = 0
+    seconds: list[float] = field(default_factory=list)
+    rules: list[float] = field(default_factory=list)
+
+
+def _measured(spark: SparkSession, name: str, arms: list[str], runs: int) -> dict[str, _Runs]:
+    """The runs of a job by arm. The order of the arms is turned around each time."""
+    measured = {arm: _Runs() for arm in arms}
+    answers = {}
     for i in range(-1, runs):
-        for arm in seconds if i % 2 else reversed(list(seconds)):
-            with applied(spark, ARMS[arm]):
+        for arm in arms if i % 2 else reversed(arms):
+            with applied(spark, _JOB_ARMS[arm]):
                 before = sum(measure.rules_ms(spark).values())
                 start = time.perf_counter()
-                answers[arm], queries = _JOBS[name](spark)
+                answers[arm], measured[arm].queries = _JOBS[name](spark)
                 took = time.perf_counter() - start
+                rules = (sum(measure.rules_ms(spark).values()) - before) / 1000
                 spark.catalog.clearCache()
             if i >= 0:
-                seconds[arm].append(round(took, 3))
-                if arm == "springbok":
-                    rules.append((sum(measure.rules_ms(spark).values()) - before) / 1000)
-    if answers["spark"] != answers["springbok"]:
+                measured[arm].seconds.append(round(took, 3))
+                measured[arm].rules.append(rules)
+    if any(a != answers[arms[0]] for a in answers.values()):
         raise SpringbokError(f"The answers of {name} differ.")
-    off, on, spent = (statistics.median(s) for s in (*seconds.values(), rules))
-    figures = [f"{off:.2f}", f"{on:.2f}", f"{off / on:.2f}x", f"{spent:.2f}", f"{spent / on:.1%}"]
-    return [name, str(queries), *figures], seconds
+    return measured
+
+
+def _rows(name: str, measured: dict[str, _Runs]) -> list[list[str]]:
+    """A row an arm. The ratio is the median of the ratios of the runs that followed each other."""
+    base = next(iter(measured.values())).seconds
+    rows = []
+    for arm, r in measured.items():
+        ratios = sorted(off / on for off, on in zip(base, r.seconds, strict=True))
+        took, rules = statistics.median(r.seconds), statistics.median(r.rules)
+        figures = [f"{took:.2f}", f"{statistics.median(ratios):.2f}x", f"{ratios[0]:.2f} to {ratios[-1]:.2f}"]
+        rows.append([name, str(r.queries), arm, *figures, f"{rules:.2f}", f"{rules / took:.1%}"])
+    return rows
 
 
 def _tables(spark: SparkSession, folder: Path) -> None:

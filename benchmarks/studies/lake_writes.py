@@ -31,13 +31,13 @@ _STATEMENTS = {
     "UPDATE of one file": "UPDATE target SET price = 0 WHERE id < {part}",
     "DELETE of 1% of the rows": "DELETE FROM target WHERE id % 100 = 3",
 }
-_HEAD = ["statement", "Spark s", "Springbok s", "ratio", "filters used"]
+_HEAD = ["statement", "Spark s", "Springbok s", "ratio", "spread", "filters used"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """How large the table is."""
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the table, in ten files")
-    parser.add_argument("--runs", type=int, default=5, help="timed runs of each statement, after one that is not timed")
+    parser.add_argument("--runs", type=int, default=9, help="timed runs of each statement, after one that is not timed")
 
 
 def run(args: argparse.Namespace) -> Table:
@@ -62,7 +62,7 @@ def _tables(spark: SparkSession, folder: Path, rows: int) -> None:
 
 
 def _measured(spark: SparkSession, sql: str, runs: int) -> list[str]:
-    """Median seconds of both arms, their ratio, and the filters that the last statement used.
+    """Median seconds of both arms, median and spread of the ratios of their runs, and the filters of the last statement.
 
     Raises:
         SpringbokError: the table is another one with Springbok.
@@ -85,8 +85,10 @@ def _measured(spark: SparkSession, sql: str, runs: int) -> list[str]:
             spark.sql("RESTORE TABLE target TO VERSION AS OF 0").collect()
     if contents["spark"] != contents["springbok"]:
         raise SpringbokError(f"The tables differ after: {sql}.")
-    off, on = (statistics.median(s[1:]) for s in seconds.values())
-    return [f"{off:.2f}", f"{on:.2f}", f"{off / on:.2f}x", str(used)]
+    off, on = (s[1:] for s in seconds.values())
+    ratios = sorted(a / b for a, b in zip(off, on, strict=True))
+    figures = [f"{statistics.median(s):.2f}" for s in (off, on)]
+    return [*figures, f"{statistics.median(ratios):.2f}x", f"{ratios[0]:.2f} to {ratios[-1]:.2f}", str(used)]
 
 
 def _filters(spark: SparkSession) -> dict[int, int]:

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.springbok.stats.source
 
+import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Range}
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex
 import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
@@ -8,7 +10,7 @@ import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
 /** What a plan reads: bytes, and the number of files that they are in. */
 final private[springbok] case class Input(bytes: Double, files: Int)
 
-/** What a plan reads, as far as listings and cached tables tell it: no catalog, connector or file is asked. */
+/** What a plan reads, as far as listings, cached tables and local checkpoints tell it: no catalog, connector or file is asked. */
 private[springbok] object InputSize {
 
   /** Summing up the files of more partitions takes time of its own. */
@@ -32,10 +34,19 @@ private[springbok] object InputSize {
       if (m.cacheBuilder.isCachedColumnBuffersLoaded) Some(Input(m.computeStats().sizeInBytes.toDouble, 0))
       else SparkPlanning.cachedPlan(m).flatMap(of)
     case l: LocalRelation => Some(Input(l.data.size.toDouble * rowBytes(l), 0))
+    case r: LogicalRDD => stored(r.rdd).map(Input(_, 0))
     case r: Range => Some(Input(r.numElements.toDouble * rowBytes(r), 0))
     case _: OneRowRelation => Some(Input(0, 0))
     case _ => None
   }
+
+  /** Bytes of a local checkpoint, once all of its partitions are stored. */
+  private def stored(rdd: RDD[?]): Option[Double] =
+    if (!rdd.getStorageLevel.isValid) None
+    else
+      rdd.sparkContext
+        .getRDDStorageInfo((_: RDD[?]).id == rdd.id)
+        .collectFirst { case i if i.numCachedPartitions == i.numPartitions => i.memSize.toDouble + i.diskSize }
 
   private def rowBytes(leaf: LogicalPlan): Double = leaf.output.map(_.dataType.defaultSize).sum.toDouble
 }

@@ -5,9 +5,11 @@ import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.PlanningConf
 import org.apache.spark.sql.springbok.cost.PlanningBudget
 import org.apache.spark.sql.springbok.report.{ExplainSection, SpringbokReport}
+import org.scalatest.concurrent.Eventually
+import org.scalatest.time.{Seconds, Span}
 
 /** Queries with little data are left to Spark. */
-class PlanningBudgetSuite extends SpringbokTest {
+class PlanningBudgetSuite extends SpringbokTest with Eventually {
   private val query = "SELECT f.v, d.grp FROM facts f JOIN dims d ON f.k = d.k WHERE d.grp = 3"
 
   // With two large sides, Springbok's costs and Spark's sizes differ.
@@ -51,9 +53,14 @@ class PlanningBudgetSuite extends SpringbokTest {
     assert(leftToSpark(same(cached)))
   }
 
-  test("a query whose data is not known is planned") {
+  test("local checkpoints count with their size once they are stored") {
     spark.table("facts").localCheckpoint().createOrReplaceTempView("checkpointed")
-    assert(!leftToSpark(same(query.replace("facts", "checkpointed"))))
+    eventually(timeout(Span(60, Seconds)))(assert(leftToSpark(same(query.replace("facts", "checkpointed")))))
+  }
+
+  test("a query whose data is not known is planned") {
+    spark.table("facts").localCheckpoint(eager = false).createOrReplaceTempView("unknown")
+    assert(!leftToSpark(spark.sql(query.replace("facts", "unknown"))))
   }
 
   test("subqueries are measured by themselves") {
