@@ -62,7 +62,7 @@ def _tables(spark: SparkSession, folder: Path, rows: int) -> None:
 
 
 def _measured(spark: SparkSession, sql: str, runs: int) -> list[str]:
-    """Median seconds of both arms, median and spread of the ratios of their runs, and the filters of the last statement.
+    """Median seconds of both arms, the ratios of their runs, and how many filters the last statement used.
 
     Raises:
         SpringbokError: the table is another one with Springbok.
