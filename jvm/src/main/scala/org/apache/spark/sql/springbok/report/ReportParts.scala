@@ -52,7 +52,8 @@ final private[springbok] class ReportParts(
       shufflePartitions = c.shufflePartitions,
       joinMemoryPerExecutorBytes = joinReport.memoryPerExecutor,
       hosts = Cluster.hosts(context, conf).map(_.toLong),
-      tasksPerExecutor = c.coresPerExecutor / context.conf.get(CPUS_PER_TASK),
+      // Spark 4.3 takes fractions of a core.
+      tasksPerExecutor = (c.coresPerExecutor / context.conf.getDouble(CPUS_PER_TASK.key, 1)).toInt,
       executionMemoryBytes = Cluster.unifiedMemory(c.executorHeap, context.conf)
     )
   }
