@@ -34,7 +34,7 @@ def settings(form: str, line: str, warehouse: str) -> dict[str, str]:
 def _jars(form: str, line: str) -> list[str]:
     scala = "2.12" if line == "3.5" else "2.13"
     command = sbt.command(
-        [f"-Dspark={line}", f"-Dscala={scala}", "-error", "export springbok/Test/dependencyClasspath"]
+        [f"-Dspark={line}", f"-Dscala={scala}", "-error", "export springbok/Test/externalDependencyClasspath"]
     )
     run = subprocess.run(command, cwd=sbt.ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
     found = [j for j in run.stdout.strip().splitlines()[-1].split(":") if f"/{form}-" in j or "/io/delta/" in j]

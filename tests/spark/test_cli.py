@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ from springbok.tpch import query
 
 def command(*args: str, text: str = "") -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "springbok", *args]
-    return subprocess.run(line, input=text, capture_output=True, text=True, check=False, timeout=300)
+    # Tables this small are left to Spark otherwise.
+    environment = os.environ | {"PYSPARK_SUBMIT_ARGS": "--conf spark.springbok.planning.budget=0 pyspark-shell"}
+    return subprocess.run(line, input=text, capture_output=True, text=True, check=False, timeout=300, env=environment)
 
 
 def test_explain(tpch: Path, tmp_path: Path) -> None:

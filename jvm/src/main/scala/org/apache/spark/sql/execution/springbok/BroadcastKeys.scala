@@ -14,14 +14,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{
-  BuildKey,
-  FilterKey,
-  KeyBitmap,
-  KeyFacts,
-  KeyType,
-  SplitBlockBloom
-}
+import org.apache.spark.sql.springbok.keys.{FilterKey, KeyBitmap, KeyFacts, KeyType, SplitBlockBloom}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.types.DataType
 
@@ -159,20 +152,6 @@ object BroadcastKeys {
 
   private def rows(stage: BroadcastQueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.fold(0L)(_.toLong)
-
-  /** The range of a key of rows that are broadcast as they are, for a join without equality. */
-  def range(stage: BroadcastQueryStageExec, key: BuildKey, conf: SQLConf): Either[Reason, KeyFacts] =
-    made(stage).value match {
-      case rows: Array[InternalRow] =>
-        val limit = conf.getConf(FilterConf.MAX_KEYS)
-        if (rows.length > limit) Left(Reason.tooManyKeys(rows.length, limit))
-        else {
-          val out = new KeyFacts(key.dataType, 0, 0, rows.length)
-          rows.foreach(out.addAny(key.expression, _))
-          Right(out)
-        }
-      case _ => Left(Reason.noSummary)
-    }
 
   /**
    * @param relation

@@ -43,7 +43,15 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
   /** Time in ms since this very node was started, None before. */
   def runningMs: Option[Long] = Option.when(startedNs != 0)((System.nanoTime() - startedNs) / 1000000)
 
-  private def starts(): Unit = if (startedNs == 0) startedNs = System.nanoTime()
+  /** The number of tasks that run this very node, -1 before it is started. */
+  def tasks: Int = running
+
+  @transient @volatile private var running = -1
+
+  private def starts[T](rows: RDD[T]): Unit = {
+    if (startedNs == 0) startedNs = System.nanoTime()
+    running = rows.getNumPartitions
+  }
 
   /** The position of a key in the summary. */
   def indexOf(key: BuildKey): Option[Int] = Some(plan.keys.indexWhere(_._1 == key)).filter(_ >= 0)
@@ -51,13 +59,14 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
   private def bound: Seq[Expression] = plan.keys.map(_._1.expression)
 
   override protected def doExecute(): RDD[InternalRow] = {
-    starts()
-    if (plan.keys.isEmpty) child.execute()
+    val rows = child.execute()
+    starts(rows)
+    if (plan.keys.isEmpty) rows
     else {
       val (s, keys) = (summary, bound)
-      child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
+      rows.mapPartitionsWithIndexInternal { (partition, part) =>
         val facts = s.begin(partition)
-        rows.map { row =>
+        part.map { row =>
           var i = 0
           while (i < keys.size) {
             facts(i).addAny(keys(i), row)
@@ -71,8 +80,9 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
   }
 
   override def inputRDDs(): Seq[RDD[InternalRow]] = {
-    starts()
-    child.asInstanceOf[CodegenSupport].inputRDDs()
+    val rows = child.asInstanceOf[CodegenSupport].inputRDDs()
+    starts(rows.head)
+    rows
   }
 
   override protected def doProduce(ctx: CodegenContext): String =

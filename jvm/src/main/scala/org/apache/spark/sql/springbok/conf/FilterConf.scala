@@ -92,8 +92,8 @@ object FilterConf extends ConfArea {
       v => v >= 0 && v <= 600000,
       "The time must be between 0 and 10 minutes."
     )(
-      "If a scan does not wait for a filter's stage: time in ms that each of its tasks waits for the filter itself, before " +
-        "its first row and on its core."
+      "If a scan does not wait for a filter's stage: time in ms that each of its tasks waits itself, before its first " +
+        "row and on its core, for all of its filters together."
     )
 
   val MIN_BENEFIT_MS: ConfigEntry[Long] =

@@ -7,13 +7,18 @@ import org.apache.spark.sql.types.DataType
 sealed trait SourceKey
 object SourceKey {
 
-  /** Key `index` of a broadcast relation with keys of these types. */
-  final case class Broadcast(index: Int, types: Seq[DataType]) extends SourceKey
+  /**
+   * Key `index` of a broadcast relation with keys of these types.
+   *
+   * @param summarized
+   *   the key that a `SummarizeKeysExec` under the exchange summarizes, where reading the relation would take long
+   */
+  final case class Broadcast(index: Int, types: Seq[DataType], summarized: Option[BuildKey]) extends SourceKey
 
   /** A key that a `SummarizeKeysExec` under the exchange summarizes. */
   final case class Shuffle(key: BuildKey) extends SourceKey
 
-  /** The largest or the smallest value of a key that is compared and not equated, of a summary or of broadcast rows. */
+  /** The largest or the smallest value of a key that is compared and not equated, of a summary. */
   final case class Bound(key: BuildKey, comparison: Comparison) extends SourceKey
 }
 

@@ -27,7 +27,7 @@ import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
  * @param id
  *   unique in the application
  * @param waitMs
- *   how long in ms a task waits for it before its first row
+ *   how long in ms a task waits before its first row, for all of its filters together
  */
 final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   import LateFilter._

@@ -1,8 +1,10 @@
 package org.apache.spark.sql.springbok.physical
 
+import java.util.{Collections, WeakHashMap}
+
 import scala.util.control.NonFatal
 
-import org.apache.spark.{SparkContext, SparkEnv}
+import org.apache.spark.{SparkContext, SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.RpcEndpointRef
 import org.apache.spark.sql.springbok.keys.SplitBlockBloom
@@ -12,6 +14,9 @@ import org.apache.spark.util.RpcUtils
 /** A task's side of late filters: it asks the driver whether a filter has arrived. */
 private[physical] object LateFilterClient extends Logging {
   private val pauseMs = 20L
+
+  /** When running tasks asked for their first filter, as `System.nanoTime`. All filters of a task share one waiting time. */
+  private val began = Collections.synchronizedMap(new WeakHashMap[TaskContext, java.lang.Long])
   @volatile private var driver: Option[RpcEndpointRef] = None
 
   /**
@@ -19,10 +24,10 @@ private[physical] object LateFilterClient extends Logging {
    * no reason to fail: without the filter all rows pass.
    *
    * @param waitMs
-   *   how long in ms the task waits for the filter
+   *   how long in ms the task waits for its filters
    */
   def await(id: Long, partition: Int, waitMs: Long): Option[SplitBlockBloom] = {
-    val end = System.nanoTime + waitMs * 1000000
+    val end = waitsUntil(TaskContext.get(), waitMs)
     def poll: LateFilterPoll =
       if (waitMs > 0 && System.nanoTime < end) Poll(id, partition) else FinalPoll(id, partition)
     try {
@@ -40,6 +45,12 @@ private[physical] object LateFilterClient extends Logging {
         logDebug("The driver could not be asked for a runtime filter.", e)
         None
     }
+  }
+
+  /** Until when a task waits for its filters, as `System.nanoTime`. */
+  private[physical] def waitsUntil(task: TaskContext, waitMs: Long): Long = {
+    val start: Long = if (task == null) System.nanoTime else began.computeIfAbsent(task, _ => System.nanoTime)
+    start + waitMs * 1000000
   }
 
   private def ask(poll: LateFilterPoll): LateFilter.State = {

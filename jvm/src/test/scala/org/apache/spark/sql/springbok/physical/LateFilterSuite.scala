@@ -158,6 +158,13 @@ class LateFilterSuite extends SpringbokTest {
     )
   }
 
+  test("the filters of a task share one waiting time") {
+    val (task, other) = (TaskContext.empty(), TaskContext.empty())
+    val end = LateFilterClient.waitsUntil(task, 1000)
+    assert(LateFilterClient.waitsUntil(other, 1000) >= end)
+    assert(LateFilterClient.waitsUntil(task, 1000) == end)
+  }
+
   test("a second execution of a query gets a filter of its own", Smoke) {
     val df = spark.sql("SELECT /*+ MERGE(m) */ f.v FROM fact f JOIN mid m ON f.k = m.k WHERE g = 7")
     conf(never) {

@@ -1,7 +1,11 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters
 
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{
+  BroadcastQueryStageExec,
+  ExchangeQueryStageExec,
+  ShuffleQueryStageExec
+}
 import org.apache.spark.sql.execution.springbok.{BroadcastKeys, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
@@ -41,9 +45,9 @@ final private[springbok] class FinishedKeys(val facts: KeyFacts, broadcast: Opti
   def saving(estimated: FilterCost.Saving): FilterCost.Saving =
     broadcast.fold(estimated)(b => estimated.copy(joinNs = b.lookupNs(facts.range)))
 
-  /** The range of integral keys, if each key can be read. */
+  /** The range of integral keys, if each key is at hand. */
   def integralRange: Option[(Long, Long)] =
-    facts.range.filter(_ => facts.values != null || broadcast.isDefined).collect {
+    facts.range.filter(_ => facts.values != null || broadcast.isDefined && facts.bloom == null).collect {
       case (low: Long, high: Long) if KeyType.isLong(facts.dataType) => (low, high)
     }
 
@@ -88,30 +92,39 @@ private[springbok] object FinishedKeys {
       worth: FilterWorth,
       conf: SQLConf
   ): Either[Verdict.Decline, FinishedKeys] = (key, source) match {
-    case (SourceKey.Broadcast(index, types), b: BroadcastQueryStageExec) if b.isMaterialized =>
+    case (SourceKey.Broadcast(index, types, summarized), b: BroadcastQueryStageExec) if b.isMaterialized =>
       for {
         keys <- BroadcastKeys.of(b, index, types, conf).left.map(Verdict.Decline(_))
         // Reading the keys takes a while, and their number may be enough to decline the filter.
         _ <- keys.distinct.flatMap(tooMany(_, worth)).toLeft(())
-      } yield new FinishedKeys(keys.facts, Some(keys))
-    case (SourceKey.Bound(key, _), b: BroadcastQueryStageExec) if b.isMaterialized =>
-      unread(BroadcastKeys.range(b, key, conf))
+        told = summarized.flatMap(summary(_, b).toOption).filter(suffices(_, keys))
+      } yield new FinishedKeys(told.getOrElse(keys.facts), Some(keys))
     case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized => unread(summary(key, s))
-    case (SourceKey.Bound(key, _), s: ShuffleQueryStageExec) if s.isMaterialized => unread(summary(key, s))
+    case (SourceKey.Bound(key, _), s: ExchangeQueryStageExec) if s.isMaterialized => unread(summary(key, s))
     case _ => Left(Verdict.Decline(Reason.noSummary))
   }
 
   private def unread(facts: Either[Reason, KeyFacts]): Either[Verdict.Decline, FinishedKeys] =
     facts.map(new FinishedKeys(_, None)).left.map(Verdict.Decline(_))
 
-  /** Without a report from every map task, the summary is incomplete. */
-  private def summary(key: BuildKey, s: ShuffleQueryStageExec): Either[Reason, KeyFacts] = {
-    val found = SummarizeKeysExec.summaryOf(s).flatMap(n => n.indexOf(key).map(n.summary -> _))
-    found.toRight(Reason.noSummary).flatMap { case (sum, i) =>
-      val partitions = s.shuffle.numMappers
-      Either.cond(sum.partitions == partitions, sum.key(i), Reason.incomplete(sum.partitions, partitions))
+  /** Without a report from every task, the summary is incomplete. */
+  private def summary(key: BuildKey, s: ExchangeQueryStageExec): Either[Reason, KeyFacts] = {
+    val found = SummarizeKeysExec.summaryOf(s).flatMap(n => n.indexOf(key).map(n -> _))
+    found.toRight(Reason.noSummary).flatMap { case (node, i) =>
+      val (reported, tasks) = (node.summary.partitions, node.tasks)
+      Either.cond(reported == tasks, node.summary.key(i), Reason.incomplete(reported, tasks))
     }
   }
+
+  /**
+   * Whether the driver would find nothing better in the broadcast than its tasks have told. Their bloom filter has the size
+   * that was planned, and of few distinct keys the driver can tell the ranges that they lie in.
+   */
+  private def suffices(told: KeyFacts, keys: BroadcastKeys): Boolean =
+    told.values != null ||
+      told.bloom != null && told.bloom.bytes * 2 >= keys.bloomBytes && told.distinct.exists(
+        _ > KeyFacts.listed
+      )
 
   private def tooMany(keys: Long, worth: FilterWorth): Option[Verdict.Decline] =
     worth.info.domain

@@ -46,7 +46,9 @@ private[springbok] object InputSize {
     else
       rdd.sparkContext
         .getRDDStorageInfo((_: RDD[?]).id == rdd.id)
-        .collectFirst { case i if i.numCachedPartitions == i.numPartitions => i.memSize.toDouble + i.diskSize }
+        .collectFirst {
+          case i if i.numCachedPartitions == i.numPartitions => i.memSize.toDouble + i.diskSize
+        }
 
   private def rowBytes(leaf: LogicalPlan): Double = leaf.output.map(_.dataType.defaultSize).sum.toDouble
 }

@@ -7,9 +7,13 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{SummarizeKeysExec, SummaryPlan}
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, SharedRewrite, Sides}
 import org.apache.spark.sql.springbok.keys.{BuildKey, FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.physical.PhysicalRows
 
 /** The build sides of joins, as exchanges that finish before the scans that wait for them. */
 private[springbok] object BuildSides {
+
+  /** Rows of a broadcast whose keys the driver would read for about 50 ms. */
+  private val manyRows = 200e3
 
   /** The exchange, or its stage, that a join's child comes straight out of: only a sort may stand between. */
   def exchange(child: SparkPlan): Option[SparkPlan] = child match {
@@ -43,12 +47,16 @@ private[springbok] object BuildSides {
     e.withNewChildren(Seq(node)).asInstanceOf[Exchange]
   }
 
-  /** How a key is read from the exchange; None where a stage was started without a summary of it. */
+  /**
+   * How a key is read from the exchange; None where a stage was started without a summary of it. The driver reads the keys of
+   * a broadcast, unless they are so many that its tasks had better summarize them.
+   */
   def sourceKey(
       exchange: SparkPlan,
       j: BaseJoinExec,
       creation: JoinSide,
-      on: FilterConjunct
+      on: FilterConjunct,
+      rows: PhysicalRows
   ): Option[SourceKey] = {
     val summary = FilterKey
       .of(on.creation)
@@ -59,13 +67,19 @@ private[springbok] object BuildSides {
       key => on.range.fold[SourceKey](SourceKey.Shuffle(key))(SourceKey.Bound(key, _))
     exchange match {
       case e if isBroadcast(e) && on.range.isEmpty =>
-        Some(SourceKey.Broadcast(on.index, Sides.keys(j)(creation).map(_.dataType)))
-      // Of a relation for lookups, only the keys can be listed.
-      case e if isBroadcast(e) => if (j.isInstanceOf[BroadcastNestedLoopJoinExec]) summary.map(read) else None
-      case s: ShuffleQueryStageExec =>
-        summary.filter(k => SummarizeKeysExec.summaryOf(s).exists(_.indexOf(k).isDefined)).map(read)
-      case _ => summary.map(read)
+        val byTasks = rows.passing(exchange).flatMap(_.rows).exists(_.value >= manyRows)
+        val types = Sides.keys(j)(creation).map(_.dataType)
+        Some(
+          SourceKey.Broadcast(on.index, types, summary.filter(_ => byTasks).filter(summarizes(exchange, _)))
+        )
+      case _ => summary.filter(summarizes(exchange, _)).map(read)
     }
+  }
+
+  /** Whether the exchange has a summary of the key, or can still get one. */
+  private def summarizes(exchange: SparkPlan, key: BuildKey): Boolean = exchange match {
+    case s: ExchangeQueryStageExec => SummarizeKeysExec.summaryOf(s).exists(_.indexOf(key).isDefined)
+    case _ => true
   }
 
   private def isBroadcast(exchange: SparkPlan): Boolean = exchange match {
@@ -74,13 +88,12 @@ private[springbok] object BuildSides {
   }
 
   /** The keys that tasks of the build side summarize, with the size in bytes of their bloom filters. */
-  def summarizedKeys(exchange: SparkPlan, keys: Seq[(SourceKey, Long)]): Seq[(BuildKey, Long)] =
-    if (isBroadcast(exchange)) Nil
-    else
-      SummaryPlan.once(keys.collect {
-        case (SourceKey.Shuffle(key), bloom) => key -> bloom
-        case (SourceKey.Bound(key, _), bloom) => key -> bloom
-      })
+  def summarizedKeys(keys: Seq[(SourceKey, Long)]): Seq[(BuildKey, Long)] =
+    SummaryPlan.once(keys.collect {
+      case (SourceKey.Shuffle(key), bloom) => key -> bloom
+      case (SourceKey.Broadcast(_, _, Some(key)), bloom) => key -> bloom
+      case (SourceKey.Bound(key, _), bloom) => key -> bloom
+    })
 
   /** Whether the stage of this exchange has finished. */
   def finished(exchange: SparkPlan): Boolean = exchange match {

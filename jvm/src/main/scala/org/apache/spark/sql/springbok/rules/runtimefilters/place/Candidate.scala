@@ -50,6 +50,9 @@ final private[springbok] class CreationKey(
   lazy val notSelective: Option[Reason] =
     retained.filter(_ > 1 - planning.minRejection && !hinted).map(Reason.notSelective)
 
+  /** How it is read from the exchange. */
+  def source: Option[SourceKey] = BuildSides.sourceKey(exchange, side.join, side.side, on, planning.rows)
+
   lazy val bloomBytes: Long = planning.selectivity.bloomBytes(side.join, side.side, on)
 }
 
@@ -104,7 +107,7 @@ private[springbok] object Candidate {
       application <- FilterKey
         .atScan(compared)
         .toRight(Reason.keyExpression(ExpressionLabel(on.application)))
-      source <- BuildSides.sourceKey(key.exchange, key.side.join, key.side.side, on).toRight(Reason.noSummary)
+      source <- key.source.toRight(Reason.noSummary)
     } yield Candidate(key, application, source)
   }
 }

@@ -128,7 +128,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (placed.isEmpty && late.isEmpty) (built, Nil)
       else {
         val exchange = source.exchange
-        val summary = summaryPlan(side, placed, late)
+        val summary = summaryPlan(placed, late)
         // Without adaptive execution, the driver reads the broadcast, and with a summary it would not equal another one.
         val (marked, dependency) =
           if (planning.adaptive) BuildSides.summarized(built, exchange, summary) else (built, exchange)
@@ -136,16 +136,12 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       }
     }
 
-    private def summaryPlan(
-        side: CreationSide,
-        placed: Seq[PlacedKey],
-        late: Seq[StartedFilter]
-    ): SummaryPlan = {
+    private def summaryPlan(placed: Seq[PlacedKey], late: Seq[StartedFilter]): SummaryPlan = {
       val records = placed.flatMap(_.at.map(_.info.record)) ++ late.map(_.record)
       val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
       SummaryPlan(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),
-        BuildSides.summarizedKeys(side.source.exchange, keys),
+        BuildSides.summarizedKeys(keys),
         planning.conf.getConf(FilterConf.IN_LIMIT),
         planning.cluster.mergeLimit(planning.conf.getConf(FilterConf.MERGE_BYTES)),
         planning.cluster.summaryLimit

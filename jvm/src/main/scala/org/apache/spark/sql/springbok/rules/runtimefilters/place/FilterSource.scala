@@ -34,7 +34,7 @@ private[springbok] object FilterSource {
             (e, there) <- below(built, key)
             at = on.copy(creation = there, from = Some(e))
             // There it is computed for rows that do not reach the join.
-            if FilterKey.admissible(there) && BuildSides.sourceKey(e, j, creation, at).isDefined
+            if FilterKey.admissible(there) && BuildSides.sourceKey(e, j, creation, at, rows).isDefined
           } yield e -> at
         def size(e: SparkPlan) = rows.passing(e).flatMap(_.rows).fold(Double.MaxValue)(_.value)
         found.map(_._1).minByOption(e => (!BuildSides.finished(e), size(e))).map { best =>

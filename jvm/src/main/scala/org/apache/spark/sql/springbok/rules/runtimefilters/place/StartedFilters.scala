@@ -35,7 +35,7 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
       at <- if (joins(side.state.id)) LateFilter.expected(side.application) else Nil
       if at.info.record.join == side.state.id
       on <- side.source.conjuncts if on.index == at.info.record.key
-      key <- BuildSides.sourceKey(side.source.exchange, side.join, side.side, on)
+      key <- BuildSides.sourceKey(side.source.exchange, side.join, side.side, on, planning.rows)
     } yield {
       for (late <- at.late if BuildSides.finished(side.source.exchange))
         late.settle(decided(at, key, side))

@@ -41,12 +41,20 @@ class RangeFilterSuite extends SpringbokTest {
   for (
     (op, kind) <- Seq("<" -> "max", "<=" -> "max", ">" -> "min", ">=" -> "min");
     turned <- Seq(false, true);
-    strategy <- Seq("BROADCAST", "SHUFFLE_HASH", "MERGE")
+    (strategy, keys) <- Seq(
+      "BROADCAST" -> false,
+      "BROADCAST" -> true,
+      "SHUFFLE_HASH" -> true,
+      "MERGE" -> true
+    )
   )
-    test(s"probe $op build${if (turned) ", written the other way round" else ""}, $strategy") {
+    test(
+      s"probe $op build${if (turned) ", written the other way round"
+        else ""}, $strategy${if (keys) " with keys" else ""}"
+    ) {
       val back = Map("<" -> ">", "<=" -> ">=", ">" -> "<", ">=" -> "<=")
       val compared = if (turned) s"s.lo ${back(op)} f.ts" else s"f.ts $op s.lo"
-      val equal = if (strategy == "BROADCAST") "" else "f.k = s.k AND"
+      val equal = if (keys) "f.k = s.k AND" else ""
       conf(shuffled: _*) {
         val df =
           same(
