@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 class Figures:
     """What a run cost.
 
-    `seconds` is wall time. `planning_ms` is analysis, optimization and planning before execution. `rules_ms` is the
-    time in Springbok's own rules, re-planning included. `driver_ms` is wall time in which no stage ran. `cpu_s` is the
-    CPU time of all tasks. `peak_memory` is the largest execution memory of a stage, summed over its tasks.
+    `seconds` is wall time. `planning_ms` is analysis, optimization and planning before execution. `rules_ms` is
+    the time in Springbok's own rules, re-planning included. `driver_ms` is wall time in which no stage ran.
+    `cpu_s` is the CPU time of all tasks, `run_s` the time that they held a core, and `jit_ms` the time of the
+    JVM's compilers. `peak_memory` is the largest execution memory of a stage, summed over its tasks.
     """
 
     seconds: float
@@ -30,6 +31,8 @@ class Figures:
     rules_ms: float
     driver_ms: float
     cpu_s: float
+    run_s: float
+    jit_ms: float
     rows_read: int
     bytes_read: int
     shuffle_rows: int
@@ -60,16 +63,17 @@ def staged(spark: SparkSession, sql: str) -> tuple[Run, list[Any], float]:
     """A run, its stages from Spark's status store, and when it began in ms since the epoch."""
     before = _newest_stage(spark)
     spark._jvm.System.gc()  # type: ignore[union-attr]
-    rules = rules_ms(spark)
+    rules, jit = rules_ms(spark), _jit_ms(spark)
     begun = time.time() * 1000
     start = time.perf_counter()
     df = spark.sql(sql)
     rows = df.collect()
     seconds = time.perf_counter() - start
+    jit_ms = _jit_ms(spark) - jit
     rules = {rule: ms - rules.get(rule, 0.0) for rule, ms in rules_ms(spark).items()}
     stages = _stages(spark, before)
     planning_ms = _planning_ms(df._jdf.queryExecution())
-    figures = _figures(seconds, planning_ms, sum(rules.values()), stages)
+    figures = _figures(seconds, planning_ms, sum(rules.values()), jit_ms, stages)
     ran = [s for s in stages if _ran(s)]
     return Run(answer(rows), figures, report(df), rules), ran, begun
 
@@ -90,7 +94,12 @@ def rules_ms(spark: SparkSession) -> dict[str, float]:
     return {str(rule): int(ns) / 1e6 for rule, ns in spent.items()}
 
 
-def _figures(seconds: float, planning_ms: float, rules: float, stages: list[Any]) -> Figures:
+def _jit_ms(spark: SparkSession) -> float:
+    java: Any = spark._jvm.java  # type: ignore[union-attr]
+    return float(java.lang.management.ManagementFactory.getCompilationMXBean().getTotalCompilationTime())
+
+
+def _figures(seconds: float, planning_ms: float, rules: float, jit_ms: float, stages: list[Any]) -> Figures:
     spans = [(s.submissionTime().get().getTime(), s.completionTime().get().getTime()) for s in stages if _ran(s)]
 
     def total(metric: str) -> int:
@@ -102,6 +111,8 @@ def _figures(seconds: float, planning_ms: float, rules: float, stages: list[Any]
         rules_ms=rules,
         driver_ms=max(0.0, seconds * 1000 - _covered(spans)),
         cpu_s=total("executorCpuTime") / 1e9,
+        run_s=total("executorRunTime") / 1e3,
+        jit_ms=jit_ms,
         rows_read=total("inputRecords"),
         bytes_read=total("inputBytes"),
         shuffle_rows=total("shuffleWriteRecords"),

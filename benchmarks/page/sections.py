@@ -30,7 +30,8 @@ def suite(results: Record) -> str:
         *([f"`{arm}`", _gains(pairs), _losses(pairs)] for arm, pairs in measured.items() if arm != base and pairs),
     )
     orders = _orders(queries, arms) if results["experiment"]["suite"] == "joinorder" else ""
-    return _joined(_setting(results), overview, _answers(queries), orders, ranked, results.get("note", ""))
+    used = _utilisation(measured, results["machine"]["cores"])
+    return _joined(_setting(results), overview, _answers(queries), orders, ranked, used, results.get("note", ""))
 
 
 def queries(results: Record) -> str:
@@ -91,6 +92,33 @@ def _overview(arm: str, pairs: list[Pair]) -> list[str]:
         str(sum(p.ratio < LOSS for p in pairs)),
         *(f"{median:.0f} / {p95:.0f}" for median, p95 in times),
     ]
+
+
+def _utilisation(measured: dict[str, list[Pair]], cores: int) -> str:
+    """Where the time of the cores went; empty for results that do not tell."""
+    told = {arm: pairs for arm, pairs in measured.items() if pairs and all("run_s" in p.arm for p in pairs)}
+    if not told:
+        return ""
+    head = [
+        "time of all cores",
+        "on the CPU",
+        "in tasks, waiting",
+        "in stages, idle",
+        "no stage ran",
+        "JIT",
+        "waited for filters",
+    ]
+    return table(head, *(_cores(arm, [p.arm for p in pairs], cores) for arm, pairs in told.items()))
+
+
+def _cores(arm: str, runs: list[Record], cores: int) -> list[str]:
+    """Fractions of the time of all cores. The JVM's compilers use the cores as well, mostly while others are idle."""
+    total = sum(r["seconds"] for r in runs) * cores
+    cpu, ran = (sum(r[key] for r in runs) for key in ("cpu_s", "run_s"))
+    driver = sum(r["driver_ms"] for r in runs) / 1e3 * cores
+    jit, waited = (sum(r[key] for r in runs) / 1e3 for key in ("jit_ms", "waited_ms"))
+    parts = (cpu, ran - cpu, max(0.0, total - ran - driver), driver, jit, waited)
+    return [f"`{arm}`", *(f"{part / total:.0%}" for part in parts)]
 
 
 def _times(ratio: float | None) -> str:
