@@ -6,7 +6,7 @@ import org.apache.spark.internal.config.ConfigEntry
 object PlanningConf extends ConfArea {
 
   val BUDGET: ConfigEntry[Double] =
-    fraction("planning.budget", 0.0, (f: Double) => f >= 0 && f <= 1, "must be between 0 and 1")(
+    fraction("planning.budget", 0.05, (f: Double) => f >= 0 && f <= 1, "must be between 0 and 1")(
       "The largest fraction of the time that reading and joining a query's data takes that Springbok's rules may take. A " +
         "query with less data is left to Spark, and the report says so. If 0, every query is planned."
     )
