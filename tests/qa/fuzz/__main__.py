@@ -41,9 +41,17 @@ class Fuzzer:
     """Runs seeds, one after the other, in one session."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, queries: int, runs: int, form: str = "", out: Any = sys.stdout
+        self,
+        spark: SparkSession,
+        folder: Path,
+        queries: int,
+        runs: int,
+        form: str = "",
+        out: Any = sys.stdout,
+        one_task: bool = False,
     ) -> None:
         self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
+        self.one_task = one_task
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -89,7 +97,7 @@ class Fuzzer:
         if r.random() < 0.1:
             self.check(name, query, OFF | common | {"spark.sql.adaptive.enabled": "false"}, common, expected, "off")
         for _ in range(self.runs):
-            self.check(name, query, common | engine.random_settings(r), common, expected, "on")
+            self.check(name, query, common | engine.random_settings(r, self.one_task), common, expected, "on")
 
     def check(
         self, name: str, query: Query, settings: Settings, common: Settings, expected: Counter[Any], kind: str
@@ -181,6 +189,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
     parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
     parser.add_argument("--format", default="", choices=["", *CATALOGS], help="what the tables are kept in")
+    parser.add_argument("--one-task", action="store_true", help="one task computes every query that may be computed so")
     args = parser.parse_args()
     first, _, last = args.seeds.partition("-")
     start = time.monotonic()
@@ -188,7 +197,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         spark = engine.session(Path(folder) / "warehouse", args.format)
         fuzzers = [
-            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format) for _ in range(args.sessions)
+            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format, one_task=args.one_task)
+            for _ in range(args.sessions)
         ]
 
         def minutes() -> float:
