@@ -13,7 +13,8 @@ import springbok
 from pyspark.sql import SparkSession
 
 folder = sys.argv[1]
-builder = springbok.configure(SparkSession.builder, planning_budget=0).master("local[2]").config("spark.driver.memory", "512m")
+builder = springbok.configure(SparkSession.builder, planning_budget=0).master("local[2]")
+builder = builder.config("spark.driver.memory", "512m")
 spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 # A few more keys than rows by their range, as of a primary key; a tenth of the rows have one of them.
