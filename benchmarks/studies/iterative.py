@@ -30,11 +30,13 @@ _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
 _BUDGET = "spark.springbok.planning.budget"
 _SINGLE_NODE = "spark.springbok.planning.singleNode"
+_NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.events": "false"}
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
     "Springbok": ARMS["springbok"],
     "without single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "false"}),
     "without a budget": Arm("", springbok=True, settings={_BUDGET: "0"}),
+    "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
 }
 
 

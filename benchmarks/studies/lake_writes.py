@@ -37,6 +37,7 @@ _HEAD = ["statement", "Spark s", "Springbok s", "ratio", "spread", "filters used
 def arguments(parser: argparse.ArgumentParser) -> None:
     """How large the table is."""
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the table, in ten files")
+    parser.add_argument("--only", default="", help="the statements whose name has this in it")
     parser.add_argument("--runs", type=int, default=9, help="timed runs of each statement, after one that is not timed")
 
 
@@ -48,6 +49,8 @@ def run(args: argparse.Namespace) -> Table:
         _tables(spark, Path(folder), args.rows)
         rows: list[list[Any]] = [_HEAD]
         for name, text in _STATEMENTS.items():
+            if args.only not in name:
+                continue
             rows.append([name, *_measured(spark, text.format(part=args.rows // 100), args.runs)])
         spark.stop()
     return Table("lake-writes", "Writing to a Delta table", rows)
