@@ -17,6 +17,7 @@ from benchmarks.studies import (
     planning,
     planning_files,
     planning_joins,
+    posting,
     shuffle_writing,
 )
 
@@ -44,5 +45,6 @@ STUDIES: dict[str, Study] = {
     "planning": planning,
     "planning-files": planning_files,
     "planning-joins": planning_joins,
+    "posting": posting,
     "shuffle-writing": shuffle_writing,
 }
