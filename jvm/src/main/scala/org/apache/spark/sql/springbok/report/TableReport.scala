@@ -68,6 +68,9 @@ final private[springbok] class TableReport(
     StoredLayout.of(t, entry(t).copy(id = id), session)
   }
 
+  /** Those of which something is not known that a join asks for. */
+  def incomplete: Seq[TableEntry] = read.all.filter(t => rowsUnknown(t) || uncounted(t).nonEmpty).map(entry)
+
   private def entry(t: LogicalPlan): TableEntry = t match {
     case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
