@@ -36,8 +36,10 @@ private[springbok] object ExplainSection {
    * finished. It waits for each description, and the last one replaces the others: only that one has the section.
    */
   private def unfinished(a: AdaptiveSparkPlanExec, plan: SparkPlan): Boolean =
-    !a.isFinalPlan && (a.executedPlan
-      .exists(_.isInstanceOf[QueryStageExec]) || starts(a.context.session, plan))
+    !a.isFinalPlan && (hasStages(a) || starts(a.context.session, plan))
+
+  private def hasStages(a: AdaptiveSparkPlanExec): Boolean =
+    a.executedPlan.exists(_.isInstanceOf[QueryStageExec])
 
   /** Whether the query that this thread runs has this plan. A user's EXPLAIN is of another query than the one that runs. */
   private def starts(session: SparkSession, plan: SparkPlan): Boolean =

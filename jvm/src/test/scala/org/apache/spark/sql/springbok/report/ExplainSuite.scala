@@ -179,6 +179,8 @@ class ExplainSuite extends SpringbokTest {
           assert(texts.asScala.head.contains("The query has not finished."))
           // Spark does not tell when a later run of the same plan has finished.
           assert(posted(df.collect()).forall(identity))
+          val write = posted(spark.sql(query).write.parquet(folder.resolve("written").toString))
+          assert(write.count(identity) == 1 && write.last)
           val explain = spark.sql(s"EXPLAIN $query")
           assert(explain.head().getString(0).contains("join 0 INNER"))
         }
