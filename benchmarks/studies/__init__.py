@@ -18,6 +18,7 @@ from benchmarks.studies import (
     planning,
     planning_files,
     planning_joins,
+    posting,
     shuffle_writing,
 )
 
@@ -46,5 +47,6 @@ STUDIES: dict[str, Study] = {
     "planning": planning,
     "planning-files": planning_files,
     "planning-joins": planning_joins,
+    "posting": posting,
     "shuffle-writing": shuffle_writing,
 }

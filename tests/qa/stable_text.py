@@ -7,9 +7,10 @@ from typing import Any
 
 # Ids that Spark counts up over the life of a session, by the text before the number. Each kind is numbered anew.
 IDS = re.compile(r"(#|\bplan_id=|\*\(|\b\w*QueryStage |\b_gen_alias_|\b_extract_|\b_common_expr_|\b_w)(\d+)")
+_FOLDER = re.compile(r"\bfile:/[^\s,\])]+/")
 _FREE = (
     (re.compile(r"Location: (\w+) ?\(\d+ paths?\)\[[^\]]*\]"), r"Location: \1"),
-    (re.compile(r"\bfile:/[^\s,\])]+/"), ""),
+    (_FOLDER, ""),
     (re.compile(r"@[0-9a-f]{5,8}\b"), "@"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
 )
@@ -58,4 +59,4 @@ def _leaves(value: Any, path: str) -> list[tuple[str, str]]:
         return [leaf for i, v in enumerate(value) for leaf in _leaves(v, f"{path}[{i:03}]")]
     # The last digits of a product depend on the order of its factors, which hash sets give.
     text = f"{value:.10g}" if isinstance(value, float) else str(value)
-    return [(path, re.sub(r"#\d+L?", "#", text.replace("\n", "\\n")))]
+    return [(path, _FOLDER.sub("", re.sub(r"#\d+L?", "#", text.replace("\n", "\\n"))))]

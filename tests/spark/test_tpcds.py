@@ -37,6 +37,7 @@ def test_answers_and_reports(
         with springbok.disabled(tpcds):
             off = outcome(tpcds.sql(whole))
         df = tpcds.sql(whole)
+        explained(df)
         if outcome(df) != off:
             different.append(name)
         executed = springbok.report(df)

@@ -24,7 +24,11 @@ def test_answers_are_equal(spark: SparkSession, tpch: Path, name: str, valid: Ca
     assert all(j.reason for j in report.joins)
 
 
-@pytest.mark.parametrize("name", ["q2", "q5", "q11", "q20", "q21", "q22"])
+# Subqueries, shared stages and stages without rows; the slow tests have all queries.
+_QUICK = ("q2", "q5", "q11", "q20", "q21", "q22")
+
+
+@pytest.mark.parametrize("name", [n if n in _QUICK else pytest.param(n, marks=pytest.mark.slow) for n in QUERIES])
 def test_explain_agrees_with_the_plan(
     spark: SparkSession, tpch: Path, name: str, explained: Callable[[DataFrame], None]
 ) -> None:

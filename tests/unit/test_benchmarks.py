@@ -13,6 +13,7 @@ from springbok.errors import SpringbokError
 from benchmarks import page, suites
 from benchmarks.harness import check
 from benchmarks.harness.results import save
+from benchmarks.studies import posting
 from benchmarks.suites import joinorder
 
 
@@ -108,3 +109,12 @@ def test_chosen_queries() -> None:
 def test_the_limit_at_the_end_is_cut() -> None:
     assert suites.without_limit("SELECT 1 LIMIT 3\n LIMIT 100 ;") == "SELECT 1 LIMIT 3\n "
     assert suites.without_limit("SELECT 1") is None
+
+
+def test_passes_are_compared_within_their_round() -> None:
+    # The machine became half as fast between the rounds; q1 takes 10% more in the second arm.
+    base = [{"q1": 1.0, "q2": 1.0, "": 2.0}, {"q1": 2.0, "q2": 2.0, "": 4.0}]
+    more = [{"q1": 1.1, "q2": 1.0, "": 2.1}, {"q1": 2.2, "q2": 2.0, "": 4.2}]
+    _, first, second = posting.table({"off": base, "on": more})
+    assert first == ["off", "3.00", "1.000x", "1.000x", "1.000x", "0.0", "0.0"]
+    assert second == ["on", "3.15", "1.050x", "1.050x", "1.050x", "75.0", "150.0"]

@@ -308,3 +308,20 @@ def test_an_unknown_word() -> None:
     )
     for word in ("Bucket_Shuffle", "minmax", "sort-merge", "broadcast hash"):
         assert springbok.why_not(report((A8,), None), word)
+
+
+def test_the_hint_of_a_filter_whose_target_is_not_known() -> None:
+    left, right = table(0, "facts"), table(1, "dates")
+    reason = Reason("SMALL_BENEFIT", "it would save about 3 ms")
+    declined = Filter(0, "k", status="declined", reason=reason)
+
+    def answer(j: Join, about: str | None = None) -> str:
+        return springbok.why_not(report((left, right), j, declined), "filter", about)
+
+    # Both sides have a key of this name: the build side, or who asks, tells which one is meant.
+    assert "RUNTIME_FILTER_TARGET(facts)" in answer(join(left, right, "k", build="right"))
+    assert "RUNTIME_FILTER_TARGET(dates)" in answer(join(left, right, "k", build="left"))
+    assert "RUNTIME_FILTER_TARGET(dates)" in answer(join(left, right, "k"), "dates")
+    assert "RUNTIME_FILTER_TARGET" not in answer(join(left, right, "k"))
+    other = replace(join(left, right, "k"), right_keys=("day",))
+    assert "RUNTIME_FILTER_TARGET(dates)" in answer(other)

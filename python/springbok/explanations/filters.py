@@ -140,7 +140,14 @@ def _probe(q: Question, f: Filter) -> Table | None:
     j = next((j for j in q.report.joins if j.id == f.join), None)
     if j is None:
         return None
-    return q.compared_table(j.right if f.source in j.left_keys else j.left)
+    sides = [s for s, others in ((j.right, j.left_keys), (j.left, j.right_keys)) if f.source in others]
+    if len(sides) > 1 and j.build:
+        sides = [j.right if j.build == "left" else j.left]
+    tables = [t for t in map(q.compared_table, sides) if t is not None]
+    if len(tables) > 1:
+        # The keys of both sides have one name: it can only be the table that is asked about.
+        tables = [t for t in tables if q.tables and t.id in q.tables]
+    return tables[0] if len(tables) == 1 else None
 
 
 ANSWERS: dict[str, Callable[[Question], Answer]] = {

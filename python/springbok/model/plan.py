@@ -67,7 +67,8 @@ class Table:
     `rows_source` is analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
     columns whose distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a
     table of the session catalog. `partition_filters` and `pushed_filters` are the query's conditions that its scan is
-    told of, `runtime_filters` ids. What ends in `_read` was observed, and so were the `tasks` of its scan.
+    told of (of a connector: those that it evaluates alone), `runtime_filters` ids. `scan` is what a connector says of
+    its scan. What ends in `_read` was observed, and so were the `tasks` of its scan.
     """
 
     format: str
@@ -87,6 +88,7 @@ class Table:
     partition_filters: tuple[str, ...] = ()
     pushed_filters: tuple[str, ...] = ()
     runtime_filters: tuple[str, ...] = ()
+    scan: str | None = None
     files: int | None = None
     footers_read: int | None = None
     partitions: int | None = None

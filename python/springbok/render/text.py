@@ -97,7 +97,7 @@ def _table(t: Table) -> Iterator[str]:
 
 def _join(j: Join) -> Iterator[str]:
     yield from wrap(f"{j.id} {j.type} {keys(j)}", 2)
-    if j.other_conjuncts:
+    if j.left_keys and j.other_conjuncts:
         yield from wrap(f"and {j.other_conjuncts}", 6)
     changed = f" (changed at run time from {j.before})" if j.revised else ""
     where = f", {j.distribution}" if j.distribution and j.distribution not in (j.strategy or "") else ""

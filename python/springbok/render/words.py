@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
+from decimal import ROUND_HALF_UP, Decimal
 
 from springbok.model import (
     Aggregate,
@@ -19,16 +20,19 @@ from springbok.model import (
 )
 
 
+def fixed(n: float, digits: int) -> str:
+    """A number with so many digits after the point, rounded as the JVM does: half up, by its shortest decimal form."""
+    return f"{Decimal(repr(n)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
+
+
 def amount(n: float | None, *, unknown: str = "unknown") -> str:
     """A number of rows: 1,234 or 1.23 M."""
     if n is None:
         return unknown
     if n < 100_000:
-        return f"{n:,.0f}"
-    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")):
-        if n >= size:
-            return f"{n / size:.2f} {unit}"
-    return f"{n:,.0f}"
+        return f"{int(fixed(n, 0)):,}"
+    size, unit = next((s, u) for s, u in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")) if n >= s)
+    return f"{fixed(n / size, 2)} {unit}"
 
 
 def size(n: float | None) -> str:
@@ -40,12 +44,13 @@ def size(n: float | None) -> str:
     while n >= 1024 and i < len(units) - 1:
         n /= 1024
         i += 1
-    return f"{n:,.0f} B" if i == 0 else f"{n:,.1f} {units[i]}"
+    return f"{fixed(n, 0)} B" if i == 0 else f"{fixed(n, 1)} {units[i]}"
 
 
 def keys(j: Join) -> str:
-    """The equalities of a join."""
-    return " AND ".join(f"{a} = {b}" for a, b in zip(j.left_keys, j.right_keys, strict=True)) or "no equality"
+    """The equalities of a join, or what it has instead."""
+    equal = " AND ".join(f"{a} = {b}" for a, b in zip(j.left_keys, j.right_keys, strict=True))
+    return equal or (f"on {j.other_conjuncts}" if j.other_conjuncts else "no condition")
 
 
 def strategy(j: Join) -> str:
@@ -77,7 +82,7 @@ def cost(a: Alternative) -> str:
 
 def factor(q: float | None) -> str:
     """How far an estimate was off: nothing up to a factor of 2."""
-    return f", off {q:,.1f}x" if q is not None and q >= 2 else ""
+    return f", off {Decimal(fixed(q, 1)):,}x" if q is not None and q >= 2 else ""
 
 
 def which(r: ReportData) -> str:
@@ -167,7 +172,7 @@ def saved(r: ReportData) -> str:
         f"{amount(s.rows_not_read)} rows not read" if s.rows_not_read else "",
         f"{amount(s.rows_removed)} rows removed" if s.rows_removed else "",
         f"{size(s.bytes_not_shuffled)} not shuffled" if s.bytes_not_shuffled else "",
-        f"{s.core_ms:,.0f} ms of one core" if s.core_ms >= 1 else "",
+        f"{int(fixed(s.core_ms, 0)):,} ms of one core" if s.core_ms >= 1 else "",
     ]
     return ", ".join(filter(None, parts))
 
@@ -233,8 +238,13 @@ def read(t: Table) -> str:
 
 
 def scanned(t: Table) -> list[str]:
-    """The conditions that a table is scanned with, those of runtime filters by their ids."""
-    kinds = (("partitions", t.partition_filters), ("pushed", t.pushed_filters), ("runtime filters", t.runtime_filters))
+    """The conditions that a table is scanned with, those of runtime filters by their ids, and what a connector says."""
+    kinds = (
+        ("partitions", t.partition_filters),
+        ("pushed", t.pushed_filters),
+        ("runtime filters", t.runtime_filters),
+        ("scan", (t.scan,) if t.scan else ()),
+    )
     return [f"{what}: {', '.join(conditions)}" for what, conditions in kinds if conditions]
 
 

@@ -138,7 +138,8 @@ object Reason extends ReasonRegistry with JoinReasons with OrderReasons with Fil
   def bytes(b: Double): String = {
     val units = Seq("B", "KB", "MB", "GB", "TB", "PB")
     val i = if (b < 1) 0 else math.min(units.size - 1, (math.log(b) / math.log(1024)).toInt)
-    if (i == 0) f"$b%.0f B" else f"${b / math.pow(1024, i)}%.1f ${units(i)}"
+    if (i == 0) "%.0f B".formatLocal(Locale.ROOT, b)
+    else "%.1f %s".formatLocal(Locale.ROOT, b / math.pow(1024, i), units(i))
   }
 
   /** `docs/reasons.md`. */

@@ -1,7 +1,9 @@
 package org.apache.spark.sql.springbok.report
 
-import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
@@ -13,30 +15,54 @@ import org.apache.spark.sql.springbok.report.model._
  */
 private[springbok] object ExplainSection {
 
-  def of(plan: SparkPlan): String =
-    // Spark describes the plan for its listeners after each stage.
-    if (running(plan)) "The query has not finished. Its decisions are shown when it has."
-    else
-      ReportParts
-        .of(plan)
-        .filter(_.state.isDefined)
-        .fold("")(r => r.session.withActive(section(r)))
+  def of(plan: SparkPlan): String = {
+    val adaptive = ReportParts.adaptive(plan)
+    adaptive.filter(unfinished(_, plan)) match {
+      case Some(a) => a.getTagValue(lastRun).getOrElse(if (decided(plan)) notFinished else "")
+      case None =>
+        val text = made(plan)
+        adaptive.filter(_.isFinalPlan).foreach(_.setTagValue(lastRun, text))
+        text
+    }
+  }
+
+  private val notFinished = "The query has not finished. Its decisions are shown when it has."
+
+  /** The section of a query's last run. Spark does not tell its listeners when another run of the same plan has finished. */
+  private val lastRun = TreeNodeTag[String]("springbok.section")
+
+  /**
+   * Spark describes the plan of a query for its listeners when it starts the query, after each stage, and when the query has
+   * finished. It waits for each description, and the last one replaces the others: only that one has the section.
+   */
+  private def unfinished(a: AdaptiveSparkPlanExec, plan: SparkPlan): Boolean =
+    !a.isFinalPlan && (hasStages(a) || starts(a.context.session, plan))
+
+  private def hasStages(a: AdaptiveSparkPlanExec): Boolean =
+    a.executedPlan.exists(_.isInstanceOf[QueryStageExec])
+
+  /** Whether the query that this thread runs has this plan. A user's EXPLAIN is of another query than the one that runs. */
+  private def starts(session: SparkSession, plan: SparkPlan): Boolean =
+    Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+      .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
+      .exists(_.executedPlan eq plan)
+
+  private def decided(plan: SparkPlan): Boolean = ReportParts.of(plan).exists(_.state.isDefined)
+
+  private def made(plan: SparkPlan): String =
+    ReportParts.of(plan).filter(_.state.isDefined).fold("")(r => r.session.withActive(section(r)))
 
   private def section(r: ReportParts): String = r.log.left.filter(_ => r.log.joins.isEmpty) match {
     case Some(why) => why.text.capitalize + "."
     case None => lines(r).mkString("\n")
   }
 
-  private def running(plan: SparkPlan): Boolean = ReportParts.adaptive(plan).exists { a =>
-    !a.isFinalPlan && a.executedPlan.exists(_.isInstanceOf[QueryStageExec])
-  }
-
   private def lines(r: ReportParts): Seq[String] =
-    r.joins.flatMap(join) ++
+    r.briefJoins.flatMap(join) ++
       r.filters.filterNot(notOfThisPlan).map(filter) ++
       r.joinOrder.flatMap(order) ++
       r.conjuncts.filter(_.changed).map(conjuncts) ++
-      r.tables.flatMap(missing).distinct ++
+      r.incompleteTables.flatMap(missing).distinct ++
       r.output.sink.map("writes: " + Words.sink(_)) ++
       r.saved.flatMap(Words.saved).map("saved, by estimate: " + _) ++
       Words.memory(r.resources).map("memory: " + _) ++

@@ -21,18 +21,29 @@ final private[springbok] class JoinReport(
     graph: PlanGraph,
     initial: Option[PlanGraph],
     numbers: PlanNumbers,
-    origins: KeyOrigins
+    makeOrigins: => KeyOrigins
 ) {
   import JoinReport._
+
+  private lazy val origins = makeOrigins
 
   private val physical = joins(graph)
   private val first = initial.map(joins).getOrElse(Map.empty)
 
-  def entries: Seq[JoinEntry] = {
-    val known = log.joins
-    val alone =
-      graph.nodes.filter(n => n.plan.isInstanceOf[BaseJoinExec] && JoinState.of(n.plan).isEmpty)
-    known.map(decided) ++ alone.zipWithIndex.map { case (n, i) => undecided(known.size + i, n) }
+  /** With rows and sides, and what the other strategies would have cost. */
+  def entries: Seq[JoinEntry] = log.joins.map { j =>
+    val node = physical.get(j.id)
+    whole(brief(j), decision(j, node), node)
+  } ++ alone.map { case (id, n) => whole(brief(id, n), None, Some(n)) }
+
+  /** What was decided, and what the plan has. */
+  def brief: Seq[JoinEntry] = log.joins.map(brief) ++ alone.map { case (id, n) => brief(id, n) }
+
+  /** The joins that Springbok did not look at, numbered after the others. */
+  private def alone: Seq[(Int, PlanNode)] = {
+    val others = graph.nodes.filter(n => n.plan.isInstanceOf[BaseJoinExec] && JoinState.of(n.plan).isEmpty)
+    val known = log.joins.size
+    others.zipWithIndex.map { case (n, i) => (known + i, n) }
   }
 
   /** Execution memory in bytes that the plan's joins take of one executor, None if unknown. */
@@ -41,7 +52,7 @@ final private[springbok] class JoinReport(
     Option.when(each.nonEmpty)(each.sum)
   }
 
-  private def decided(j: LoggedJoin): JoinEntry = {
+  private def brief(j: LoggedJoin): JoinEntry = {
     val node = physical.get(j.id)
     val before = first.get(j.id).map(_.plan).collect { case b: BaseJoinExec => described(b) }
     val d = decision(j, node)
@@ -60,16 +71,15 @@ final private[springbok] class JoinReport(
       before = before,
       reason = d.map(x => ReasonEntry(x.choice.reason)),
       notes = (d.toSeq.flatMap(_.notes) ++ j.separated).map(ReasonEntry(_)),
-      alternatives = d.toSeq.flatMap(x => x.choice.alternatives.map(alternative(_, x.input))),
       memoryBytes = node.flatMap(memory(j, _)),
-      left = side(d.flatMap(_.input).map(_.left), d.flatMap(_.leftSource), node, 0),
-      right = side(d.flatMap(_.input).map(_.right), d.flatMap(_.rightSource), node, 1)
+      left = SideEntry.unknown,
+      right = SideEntry.unknown
     )
     node.fold(entry)(found(entry, _))
   }
 
   /** A join that Springbok did not look at. */
-  private def undecided(id: Int, n: PlanNode): JoinEntry = {
+  private def brief(id: Int, n: PlanNode): JoinEntry = {
     val j = join(n)
     val entry = JoinEntry(
       id = id,
@@ -79,23 +89,30 @@ final private[springbok] class JoinReport(
       otherConjuncts = j.condition.map(ExpressionLabel),
       plannedBySpark = true,
       reason = log.left.map(ReasonEntry(_)),
-      left = side(None, None, Some(n), 0),
-      right = side(None, None, Some(n), 1)
+      left = SideEntry.unknown,
+      right = SideEntry.unknown
     )
     found(entry, n)
   }
 
   /** Adds what the plan has. */
-  private def found(entry: JoinEntry, n: PlanNode): JoinEntry = {
-    val (estimated, rows) = (numbers.estimatedRows(n), numbers.rows(n))
-    entry.copy(
-      node = Some(n.id.toLong),
-      fragment = Some(graph.home(n.id).toLong),
-      strategy = Some(Strategy.of(join(n)).name),
-      build = Strategy.build(Strategy.of(join(n))).map(Reason.side),
-      distribution = Some(distribution(n)),
+  private def found(entry: JoinEntry, n: PlanNode): JoinEntry = entry.copy(
+    node = Some(n.id.toLong),
+    fragment = Some(graph.home(n.id).toLong),
+    strategy = Some(Strategy.of(join(n)).name),
+    build = Strategy.build(Strategy.of(join(n))).map(Reason.side),
+    distribution = Some(distribution(n))
+  )
+
+  /** Adds what EXPLAIN does not show. */
+  private def whole(brief: JoinEntry, d: Option[JoinDecision], node: Option[PlanNode]): JoinEntry = {
+    val (estimated, rows) = (node.flatMap(numbers.estimatedRows(_)), node.flatMap(numbers.rows(_)))
+    brief.copy(
+      alternatives = d.toSeq.flatMap(x => x.choice.alternatives.map(alternative(_, x.input))),
+      left = side(d.flatMap(_.input).map(_.left), d.flatMap(_.leftSource), node, 0),
+      right = side(d.flatMap(_.input).map(_.right), d.flatMap(_.rightSource), node, 1),
       estimatedRows = estimated,
-      estimatedBytes = numbers.estimatedBytes(PlanInput.Operator(n)),
+      estimatedBytes = node.flatMap(n => numbers.estimatedBytes(PlanInput.Operator(n))),
       outputRows = rows,
       qError = Shown.qError(estimated, rows)
     )

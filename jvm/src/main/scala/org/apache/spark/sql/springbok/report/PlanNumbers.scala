@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.report
 
+import java.util.IdentityHashMap
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
@@ -33,15 +35,18 @@ import org.apache.spark.sql.springbok.stats.source.TableFooters
 final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, lasting: PlanStats.Lasting) {
   private val stats = new PlanStats(lasting = lasting)
 
+  // Made when it is asked for: EXPLAIN shows no estimates of operators.
   private val guesses = mutable.Map.empty[Int, Guess]
-
-  for (f <- graph.fragments; n <- f.nodes.reverseIterator) guesses(n.id) = guess(n)
 
   def statistics(p: LogicalPlan): Estimate = stats(p)
 
-  def footers(fs: HadoopFsRelation): Option[TableFooters] = stats.footers(fs)
+  private val footersRead = new IdentityHashMap[HadoopFsRelation, Option[TableFooters]]()
 
-  def estimatedRows(n: PlanNode): Option[Double] = Shown.finite(guesses(n.id).rows)
+  /** The footers of a table. They are looked up once a report: that lists the table's files. */
+  def footers(fs: HadoopFsRelation): Option[TableFooters] =
+    footersRead.computeIfAbsent(fs, r => stats.footers(r))
+
+  def estimatedRows(n: PlanNode): Option[Double] = Shown.finite(of(n).rows)
 
   def estimatedRows(i: PlanInput): Option[Double] = Shown.finite(of(i).rows)
 
@@ -79,13 +84,20 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
   }
 
   private def of(i: PlanInput): Guess = i match {
-    case PlanInput.Operator(n) => guesses(n.id)
-    case PlanInput.Fragment(f) =>
-      graph.fragments(f).nodes.headOption.fold(Guess(None, Set.empty))(n => guesses(n.id))
+    case PlanInput.Operator(n) => of(n)
+    case PlanInput.Fragment(f) => graph.fragments(f).nodes.headOption.fold(Guess(None, Set.empty))(of)
   }
 
+  private def of(n: PlanNode): Guess = guesses.getOrElse(
+    n.id, {
+      val made = guess(n)
+      guesses(n.id) = made
+      made
+    }
+  )
+
   private def guess(n: PlanNode): Guess = {
-    val below = n.inputs.toSeq.map(of)
+    val below = n.inputs.toSeq.map(of(_))
     val filters = below.flatMap(_.filters).toSet
     n.plan match {
       case p if PlanNumbers.keepsRows(p) && below.size == 1 => below.head

@@ -37,6 +37,7 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     analyze = t.analyze.map(text),
     partitionFilters = t.partitionFilters.map(text),
     pushedFilters = t.pushedFilters.map(text),
+    scan = t.scan.map(text),
     bucketing = t.bucketing.map(b => b.copy(columns = b.columns.map(text), sortedBy = b.sortedBy.map(text))),
     storedBy = t.storedBy.map(s => s.copy(columns = s.columns.map(text), text = text(s.text)))
   )

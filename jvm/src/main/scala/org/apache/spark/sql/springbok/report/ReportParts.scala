@@ -36,8 +36,15 @@ final private[springbok] class ReportParts(
 
   def ran: Boolean = numbers.ran
   lazy val joins: Seq[JoinEntry] = joinReport.entries
+
+  /** The joins as EXPLAIN shows them: without rows, sides and alternatives. */
+  def briefJoins: Seq[JoinEntry] = joinReport.brief
   lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers, read).entries
-  lazy val tables: Seq[TableEntry] = new TableReport(optimized, read, graph, numbers, session).entries
+  private lazy val tableReport = new TableReport(optimized, read, graph, numbers, session)
+  lazy val tables: Seq[TableEntry] = tableReport.entries
+
+  /** The tables of which something is not known that a join asks for. */
+  def incompleteTables: Seq[TableEntry] = tableReport.incomplete
   lazy val saved: Option[SavedEntry] = new SavingsReport(graph, numbers).entry
   lazy val fragments: Seq[FragmentEntry] = new FragmentReport(graph, numbers).entries
 
@@ -101,7 +108,7 @@ private[springbok] object ReportParts {
   }
 
   def stateOf(plan: LogicalPlan): Option[PlanningState] =
-    plan.collectWithSubqueries { case p => p }.iterator.flatMap(PlanningState.of).nextOption()
+    plan.collectWithSubqueries { case p => p }.iterator.flatMap(PlanningState.on).nextOption()
 
   /** The adaptive execution of a plan. */
   def adaptive(plan: SparkPlan): Option[AdaptiveSparkPlanExec] = below(plan).collectFirst {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.datasources.{DataSourceStrategy, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2ScanRelation, FileScan}
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FileTable}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FileTable, OfferedConditions}
 
 /**
  * The query's own conditions on what a table's scan reads.
@@ -48,8 +48,7 @@ private[report] object ScanFilters {
     case s: DataSourceV2ScanRelation =>
       s.scan match {
         case f: FileScan => ScanFilters(f.partitionFilters, f.dataFilters)
-        // Other connectors do not tell.
-        case _ => ScanFilters()
+        case _ => ScanFilters(pushed = taken(s, conditions))
       }
     case _ =>
       val columns = partitionColumns(r)
@@ -58,6 +57,18 @@ private[report] object ScanFilters {
         .partition(_.references.subsetOf(columns))
       val told = r.isInstanceOf[LogicalRelation]
       ScanFilters(partition, rest.filter(c => told && c.references.intersect(columns).isEmpty && pushable(c)))
+  }
+
+  /**
+   * The conditions that a connector evaluates completely: they were offered to it, and Spark does not evaluate them any more. A
+   * condition that Spark has changed since could be any of those with its columns.
+   */
+  private def taken(s: DataSourceV2ScanRelation, left: Seq[Expression]): Seq[Expression] = {
+    val offered = OfferedConditions.of(s.relation).getOrElse(Nil)
+    val changed = left.filterNot(l => offered.exists(_.semanticEquals(l)))
+    offered.filterNot { o =>
+      left.exists(_.semanticEquals(o)) || changed.exists(_.references.intersect(o.references).nonEmpty)
+    }
   }
 
   private def partitionColumns(r: LogicalPlan): AttributeSet = r match {

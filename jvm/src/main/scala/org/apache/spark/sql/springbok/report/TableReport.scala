@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.report
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
@@ -10,7 +12,9 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, RowData
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, V1ScanWrapper}
-import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, FileTable, TableName}
+import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
 
@@ -68,6 +72,9 @@ final private[springbok] class TableReport(
     StoredLayout.of(t, entry(t).copy(id = id), session)
   }
 
+  /** Those of which something is not known that a join asks for. */
+  def incomplete: Seq[TableEntry] = read.all.filter(t => rowsUnknown(t) || uncounted(t).nonEmpty).map(entry)
+
   private def entry(t: LogicalPlan): TableEntry = t match {
     case FileTable(r, fs) => files(r, fs)
     case r: LogicalRelation =>
@@ -81,7 +88,27 @@ final private[springbok] class TableReport(
   private def ofConnector(r: DataSourceV2ScanRelation): TableEntry = {
     val scan = scanOf(r).map(_.plan)
     other(r, Some(r.relation.table.name), formatOf(r.scan))
-      .copy(filesRead = counted(scan, icebergFiles), rowsRead = counted(scan, "numOutputRows"))
+      .copy(
+        scan = description(r, scan),
+        filesRead = counted(scan, icebergFiles),
+        rowsRead = counted(scan, "numOutputRows")
+      )
+  }
+
+  /**
+   * What a connector says of its scan. Such a text is made by other people's code. It has the literals of conditions, and it may
+   * have the keys of runtime filters that the scan has been given.
+   */
+  private def description(r: DataSourceV2ScanRelation, scan: Option[SparkPlan]): Option[String] = {
+    val filtersItself = scan.exists {
+      case b: BatchScanExec => numbers.ran && b.runtimeFilters.nonEmpty
+      case _ => false
+    }
+    if (filtersItself || !SQLConf.get.getConf(ReportConf.LITERALS)) None
+    else
+      Try(r.scan.description).toOption
+        .filter(d => d != null && d.nonEmpty && d != r.scan.getClass.toString)
+        .map(d => Shown.plain(BaseTable.path(d), TableReport.mostCharacters))
   }
 
   /** What a scan has counted; None if there is no such scan, or it has not run. */
@@ -148,6 +175,8 @@ final private[springbok] class TableReport(
 }
 
 private[report] object TableReport {
+
+  private val mostCharacters = 1000
 
   /** The tasks of a scan that has run: its partitions are known then. */
   private def tasks(scan: SparkPlan): Option[Long] = {

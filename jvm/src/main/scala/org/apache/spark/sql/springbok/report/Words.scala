@@ -59,7 +59,7 @@ private[springbok] object Words {
   /** What a filter removed, in short; empty if that is not known. */
   def removed(f: FilterEntry): String = {
     val rows =
-      for (n <- f.rowsRemoved; of <- f.rowsIn)
+      for (n <- f.rowsRemoved; of <- f.rowsIn if of > 0)
         yield s"removed ${amount(n.toDouble)} of ${amount(of.toDouble)} rows"
     val groups =
       for (n <- f.rowGroupsRemoved; of <- f.rowGroups if n > 0) yield s"skipped $n of $of row groups"
@@ -112,11 +112,12 @@ private[springbok] object Words {
     (partitions ++ files ++ t.rowsRead.map(n => s"${amount(n.toDouble)} rows") ++ tasks).mkString(", ")
   }
 
-  /** The conditions that a table is scanned with, those of runtime filters by their ids. */
+  /** The conditions that a table is scanned with, those of runtime filters by their ids, and what a connector says. */
   def scanned(t: TableEntry): Seq[String] = Seq(
     "partitions" -> t.partitionFilters,
     "pushed" -> t.pushedFilters,
-    "runtime filters" -> t.runtimeFilters
+    "runtime filters" -> t.runtimeFilters,
+    "scan" -> t.scan.toSeq
   ).collect { case (what, all) if all.nonEmpty => s"$what: ${all.mkString(", ")}" }
 
   /** What is not known of a table; None if all is known that a join asks for. */

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.analysis.{NamedRelation, ResolvedIdentifier}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.catalog.TableCatalog
@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.command.{
 }
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.springbok.catalyst.{BaseTable, DeltaMerge}
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, DeltaChange, DeltaMerge, FileTable}
 import org.apache.spark.sql.springbok.report.model.SinkEntry
 import org.apache.spark.sql.types.DataType
 
@@ -54,6 +54,7 @@ private[report] object Write {
     case w: V2WriteCommand => ofConnector(w)
     case c: V2CreateTableAsSelectPlan => Some(of(c))
     case DeltaMerge(parts) => Some(of(parts))
+    case DeltaChange(parts) => Some(of(parts))
     case OfHive(write) => Some(write)
     case _ => None
   }
@@ -143,26 +144,31 @@ private[report] object Write {
   }
 
   private def of(m: DeltaMerge.Parts): Write = {
-    val relation = m.target.collectFirst { case r @ BaseTable(name) => (r, name) }
-    val table = m.table.map(t => BaseTable.name(t.identifier)).orElse(relation.map(_._2))
     val values = m.assigned.groupMap(_._1)(_._2)
-    val columns =
-      m.target.output.map { a =>
-        // A column that a clause leaves as it is gets its own value.
-        WrittenColumn(a.name, a.dataType, values.getOrElse(a.name, Nil).filterNot(a.semanticEquals))
-      }
-    Write(
-      SinkEntry(
-        "merge",
-        table,
-        format = Some("delta"),
-        partitionColumns = m.table.toSeq.flatMap(_.partitionColumnNames)
-      ),
-      columns,
-      Seq(m.source, m.target),
-      m.conditions
-    )
+    val columns = m.target.output.map(a => changed(a, values.getOrElse(a.name, Nil)))
+    Write(ofDelta("merge", m.target, m.table), columns, Seq(m.source, m.target), m.conditions)
   }
+
+  private def of(c: DeltaChange.Parts): Write = {
+    val values = if (c.values.size == c.target.output.size) c.values.map(Seq(_)) else Nil
+    val columns = c.target.output.zipAll(values, null, Nil).map { case (a, v) => changed(a, v) }
+    Write(ofDelta(c.mode, c.target, c.table), columns, Seq(c.target), c.condition.toSeq)
+  }
+
+  /** A column that a statement leaves as it is gets its own value, and has no source. */
+  private def changed(column: Attribute, values: Seq[Expression]): WrittenColumn =
+    WrittenColumn(column.name, column.dataType, values.filterNot(column.semanticEquals))
+
+  private def ofDelta(mode: String, target: LogicalPlan, table: Option[CatalogTable]): SinkEntry = SinkEntry(
+    mode,
+    table
+      .map(t => BaseTable.name(t.identifier))
+      .orElse(target.collectFirst { case BaseTable(name) => name }),
+    format = Some("delta"),
+    // The catalog does not know them.
+    partitionColumns =
+      target.collectFirst { case FileTable(_, fs) => fs.partitionSchema.fieldNames.toSeq }.getOrElse(Nil)
+  )
 
   /** Columns of a query that become those of the target in their order. */
   private def positional(target: SinkEntry, names: Seq[String], query: LogicalPlan): Write = {

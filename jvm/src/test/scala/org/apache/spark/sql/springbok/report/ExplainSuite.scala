@@ -1,10 +1,18 @@
 package org.apache.spark.sql.springbok.report
 
+import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicLong
 
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.{FormattedMode, SimpleMode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{Cost, CostEvaluator}
+import org.apache.spark.sql.execution.ui.{
+  SparkListenerSQLAdaptiveExecutionUpdate,
+  SparkListenerSQLExecutionStart
+}
 import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.Strategy
@@ -139,6 +147,47 @@ class ExplainSuite extends SpringbokTest {
       assert(text.contains("join 0 INNER") == SparkFeatures.explainSections, text)
     }
     assert(new SpringbokExplain().generateExtendedInfo(null).startsWith("no information: "))
+  }
+
+  // Spark describes the plan for its listeners before a query starts and after each stage, and the query waits for that.
+  test(
+    "of the texts of a query for Spark's listeners, only the last has the section, and a user's EXPLAIN has it too"
+  ) {
+    val texts = new ConcurrentLinkedQueue[String]
+    val listener = new SparkListener {
+      override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+        case e: SparkListenerSQLExecutionStart => texts.add(e.physicalPlanDescription): Unit
+        case e: SparkListenerSQLAdaptiveExecutionUpdate => texts.add(e.physicalPlanDescription): Unit
+        case _ =>
+      }
+    }
+    def posted(run: => Any): Seq[Boolean] = {
+      texts.clear()
+      run: Unit
+      spark.sparkContext.listenerBus.waitUntilEmpty()
+      texts.asScala.toSeq.map(_.contains("join 0 INNER"))
+    }
+    spark.sparkContext.addSparkListener(listener)
+    try
+      conf(shuffled: _*) {
+        val df = spark.sql(query)
+        assert(lines(df, "join").size == 1)
+        val first = posted(df.collect())
+        if (SparkFeatures.explainSections) {
+          assert(first.size > 2 && first.count(identity) == 1 && first.last)
+          assert(texts.asScala.last.contains("filter RF000 facts.k <- k of join 0: used, removed "))
+          assert(texts.asScala.head.contains("The query has not finished."))
+          // Spark does not tell when a later run of the same plan has finished.
+          assert(posted(df.collect()).forall(identity))
+          val write = posted(spark.sql(query).write.parquet(folder.resolve("written").toString))
+          assert(write.count(identity) == 1 && write.last)
+          val explain = spark.sql(s"EXPLAIN $query")
+          assert(explain.head().getString(0).contains("join 0 INNER"))
+        }
+        assert(posted(spark.sql("SELECT * FROM keys").collect()).count(identity) == 0)
+        assert(!texts.asScala.exists(_.contains("has not finished")))
+      }
+    finally spark.sparkContext.removeSparkListener(listener)
   }
 }
 

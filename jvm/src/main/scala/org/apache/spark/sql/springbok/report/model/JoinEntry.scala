@@ -54,6 +54,13 @@ final case class SideEntry(
     @atLeast(1) qError: Option[Double]
 )
 
+object SideEntry {
+
+  /** A side that nothing is known of. */
+  val unknown: SideEntry =
+    SideEntry(Nil, Nil, None, "unknown", None, None, false, None, None, None, None, None, None)
+}
+
 @describe(
   "Where a key of a join comes from: the table, by its id, if it is computed from one only, and the column if it is one."
 )

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.report.model
 
 @describe(
-  "A table, once for each time that the query reads it; what ends in _read was observed, and so were the tasks that read it. qualified_name is its name in a catalog as SQL takes it. Conditions on partition columns are partition_filters, those that the reader is told of pushed_filters, and runtime_filters the ids of those that are applied to the scan. missing_statistics are the join columns without a known number of distinct values, and analyze is the statement that would collect what is missing. stored_by are the transforms by which a connector stores its rows together, and stored_partitions is the number of partitions that its scan reports by them."
+  "A table, once for each time that the query reads it; what ends in _read was observed, and so were the tasks that read it. qualified_name is its name in a catalog as SQL takes it. Conditions on partition columns are partition_filters, those that the reader is told of pushed_filters (of a connector: those that it evaluates alone), and runtime_filters the ids of those that are applied to the scan. scan is what a connector says of its scan. missing_statistics are the join columns without a known number of distinct values, and analyze is the statement that would collect what is missing. stored_by are the transforms by which a connector stores its rows together, and stored_partitions is the number of partitions that its scan reports by them."
 )
 final case class TableEntry(
     id: Int,
@@ -21,6 +21,7 @@ final case class TableEntry(
     partitionFilters: Seq[String] = Nil,
     pushedFilters: Seq[String] = Nil,
     runtimeFilters: Seq[String] = Nil,
+    scan: Option[String] = None,
     files: Option[Long] = None,
     footersRead: Option[Long] = None,
     partitions: Option[Long] = None,

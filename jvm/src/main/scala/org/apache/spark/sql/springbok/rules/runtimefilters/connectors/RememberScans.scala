@@ -6,21 +6,19 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
-import org.apache.spark.sql.springbok.catalyst.RuleGuard
+import org.apache.spark.sql.springbok.catalyst.{OfferedConditions, RuleGuard}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 
 /**
- * Remembers the filters that Spark is about to push to connectors: what a connector evaluates completely is gone from the
- * plan afterwards. Runs right before Spark's push-down, and changes nothing in the plan.
+ * Remembers the filters that Spark is about to push to connectors, for scans that may be built again and for the report. Runs
+ * right before Spark's push-down, and changes nothing in the plan.
  *
  * '''Why the answer cannot change''': what is remembered is proven against the scan before it is used ([[ScanRecipe]]).
  */
 object RememberScanFilters extends Rule[LogicalPlan] with PredicateHelper {
 
-  /** What is pushed to a relation, and the version that its table has before. */
-  final private[connectors] case class Pushed(filters: Seq[Expression], version: TableVersion)
-
-  private[connectors] val tag: TreeNodeTag[Pushed] = TreeNodeTag[Pushed]("springbok.pushed")
+  /** The version that a relation's table has before its scan is built. */
+  private[connectors] val version: TreeNodeTag[TableVersion] = TreeNodeTag[TableVersion]("springbok.version")
 
   def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming) plan
@@ -38,11 +36,11 @@ object RememberScanFilters extends Rule[LogicalPlan] with PredicateHelper {
         plan
       }
 
-  private def remember(r: DataSourceV2Relation, filters: Seq[Expression]): Unit =
-    RebuildableTable.of(r.table).foreach { known =>
-      val pushed = DataSourceStrategy.normalizeExprs(filters, r.output)
-      r.setTagValue(tag, Pushed(pushed.filterNot(SubqueryExpression.hasSubquery), known.version(r.table)))
-    }
+  private def remember(r: DataSourceV2Relation, filters: Seq[Expression]): Unit = {
+    val pushed = DataSourceStrategy.normalizeExprs(filters, r.output)
+    OfferedConditions.remember(r, pushed.filterNot(SubqueryExpression.hasSubquery))
+    RebuildableTable.of(r.table).foreach(known => r.setTagValue(version, known.version(r.table)))
+  }
 }
 
 /**
@@ -64,18 +62,11 @@ object RememberScans extends Rule[LogicalPlan] {
   /** The version is known if it is the same as before. */
   private def remember(s: DataSourceV2ScanRelation): Unit =
     for {
-      pushed <- s.relation.getTagValue(RememberScanFilters.tag)
+      filters <- OfferedConditions.of(s.relation)
+      before <- s.relation.getTagValue(RememberScanFilters.version)
       known <- RebuildableTable.of(s.relation.table)
     } {
-      val version = known.version(s.relation.table)
-      ScanRecipe.remember(
-        s.scan,
-        ScanRecipe(
-          s.relation.table,
-          s.relation.options,
-          pushed.filters,
-          if (version == pushed.version) version else TableVersion.Unknown
-        )
-      )
+      val version = if (known.version(s.relation.table) == before) before else TableVersion.Unknown
+      ScanRecipe.remember(s.scan, ScanRecipe(s.relation.table, s.relation.options, filters, version))
     }
 }

@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.report.SpringbokReport
+import org.apache.spark.sql.springbok.report.model.SinkEntry
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -252,6 +253,36 @@ class DeltaSuite extends FactAndDimTest {
       insert.sink
     )
     assert(insert.output.find(_.column == "id").exists(_.sources.forall(_.endsWith("dim`.k"))), insert.output)
+  }
+
+  test("a report says what UPDATE and DELETE write, and from which columns") {
+    delta("changed", clauses = "PARTITIONED BY (day)")
+    def report(sql: String) = SpringbokReport.of(execution(spark.sql(sql)))
+    val update = report("UPDATE changed SET tens = i + 1, code = 'x' WHERE id < 50")
+    val table = Some("spark_catalog.default.changed")
+    assert(update.sink.contains(SinkEntry("update", table, None, Some("delta"), Seq("day"))), update.sink)
+    val columns = update.output.map(o => o.column -> o.sources.map(_.split('.').last)).toMap
+    assert(columns.filter(_._2.nonEmpty) == Map("tens" -> Seq("i")), columns)
+    assert(update.output.size == 7 && update.predicateSources.map(_.split('.').last) == Seq("id"))
+    val delete = report("DELETE FROM changed WHERE tens = 7")
+    assert(delete.sink.contains(SinkEntry("delete", table, None, Some("delta"), Seq("day"))), delete.sink)
+    assert(
+      delete.predicateSources.map(_.split('.').last) == Seq("tens") && delete.output.forall(_.sources.isEmpty)
+    )
+    delta("unnamed")
+    val path = folder.resolve("delta").resolve("unnamed")
+    assert(
+      report(s"DELETE FROM delta.`$path` WHERE id = 7").sink.exists(_.table.exists(_.contains("unnamed")))
+    )
+  }
+
+  test("a report has the conditions that a scan is told of") {
+    delta("told", clauses = "PARTITIONED BY (day)")
+    val df = spark.sql(
+      "SELECT f.i FROM told f JOIN dim d ON f.id = d.id WHERE f.day = DATE'2024-01-05' AND f.tens > 7"
+    )
+    val Some(t) = SpringbokReport.of(execution(df)).tables.find(_.name.contains("told")): @unchecked
+    assert(t.partitionFilters.exists(_.contains("day = ")) && t.pushedFilters.contains("(tens > 7L)"), t)
   }
 
   test("a concurrent append is not seen") {

@@ -9,7 +9,7 @@ import org.apache.iceberg.spark.Spark3Util
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.{SparkTypes, TableVersions}
-import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, ReportConf}
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -101,6 +101,26 @@ class IcebergSuite extends IcebergTest {
       assert(told(df) == Seq(Right("rebuilt")), why(df))
       assert(rowsRead(df) < 5000, (rowsRead(df), why(df)))
     }
+
+  test("a report has the conditions that Iceberg evaluates alone, and what it says of its scan") {
+    iceberg("conditions", "PARTITIONED BY (day)")
+    val sql =
+      "SELECT f.id, d.grp FROM ice.db.conditions f JOIN dim d ON f.id = d.id WHERE f.day < DATE'2024-02-01' AND f.i > 777 AND d.k < 64"
+    conf(shuffled: _*) {
+      val df = spark.sql(sql)
+      for (state <- Seq("planned", "executed")) {
+        if (state == "executed") df.collect(): Unit
+        val Some(t) = SpringbokReport.of(execution(df)).tables.find(_.source == "connector"): @unchecked
+        assert(t.pushedFilters.exists(_.contains("day < ")) && !t.pushedFilters.exists(_.contains("777")), t)
+        // It uses the other condition to leave out files, and Spark tests each row.
+        assert(t.scan.exists(s => s.contains("777") && s.contains("day")), t)
+      }
+      conf(ReportConf.LITERALS.key -> "false") {
+        val Some(t) = SpringbokReport.of(execution(spark.sql(sql))).tables.find(_.source == "connector"): @unchecked
+        assert(t.scan.isEmpty && t.pushedFilters.nonEmpty && !t.pushedFilters.exists(_.contains("2024")), t)
+      }
+    }
+  }
 
   test("partitions by the values themselves are left out by the scan's own filtering") {
     iceberg("identity", "PARTITIONED BY (day)")

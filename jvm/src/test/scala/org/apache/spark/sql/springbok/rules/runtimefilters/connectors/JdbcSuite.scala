@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import java.sql.{Connection, DriverManager}
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.plans.logical.Filter
 import org.apache.spark.sql.execution.RowDataSourceScanExec
 import org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog
 import org.apache.spark.sql.springbok.Smoke
@@ -64,6 +65,20 @@ class JdbcSuite extends FactAndDimTest {
       val df = joined("orders", column)
       assert(told(df) == Seq(Right("query")) && sent(df) == rows, (sent(df), why(df)))
     }
+
+  test("a report has the conditions that the database evaluates") {
+    val df = spark.sql(
+      "SELECT f.id, d.grp FROM h2.PUBLIC.FACT f JOIN dim d ON f.id = d.id WHERE f.tens < 50 AND length(f.code) + f.id > 7"
+    )
+    val Some(fact) = SpringbokReport.of(execution(df)).tables.find(_.source == "connector"): @unchecked
+    assert(fact.pushedFilters.contains("(tens < 50)"), fact)
+    // Spark evaluates what is left in its plan.
+    val left = execution(df).optimizedPlan.collect { case f: Filter => f.condition.sql }.mkString
+    assert(
+      fact.pushedFilters.exists(_.contains("length")) != left.contains("length"),
+      (fact.pushedFilters, left)
+    )
+  }
 
   test("more keys than a list holds become ranges") {
     val df = joined("orders", "id", "d.k BETWEEN 1000 AND 1909 OR d.k BETWEEN 7000 AND 7099")
