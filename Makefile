@@ -112,6 +112,7 @@ bench-joins: $(BENCH) $(JAR)  ## the chosen join strategy against every hinted o
 
 tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs/
 	$(BIN)/python tools/tour.py
+	SPRINGBOK_PICTURES=docs/pictures $(BIN)/python -m pytest -m slow tests/ui/test_pictures.py
 
 wheel: $(VENV)  ## a wheel with the jars of all Spark lines, in dist/
 	$(BIN)/python -m build --wheel --outdir dist .

@@ -20,7 +20,7 @@ def browse(url: str, *args: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
-def screenshot(url: str, target: str, *, dark: bool, height: int = 1500) -> None:
-    """Write a picture of a page in one of the colour schemes."""
+def screenshot(url: str, target: str, *, dark: bool, width: int = 1320, height: int = 1500) -> None:
+    """Write a picture of a page in one of the colour schemes; width and height are in points."""
     scheme = ("--blink-settings=preferredColorScheme=0",) if dark else ()
-    browse(url, f"--screenshot={target}", f"--window-size=1320,{height}", *scheme)
+    browse(url, f"--screenshot={target}", f"--window-size={width},{height}", *scheme)
