@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from springbok.model.history import History
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -64,7 +66,7 @@ class Table:
     `id` is its position. `qualified_name` is its name in a catalog as SQL takes it. `source` is files, connector, hive,
     cached or other. `stored_by` are the transforms by which a connector stores its rows together, `stored_partitions`
     the number of partitions that its scan reports by them.
-    `rows_source` is analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
+    `rows_source` is history, analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
     columns whose distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a
     table of the session catalog. `partition_filters` and `pushed_filters` are the query's conditions that its scan is
     told of, `runtime_filters` ids. What ends in `_read` was observed, and so were the `tasks` of its scan.
@@ -95,6 +97,7 @@ class Table:
     bytes_read: int | None = None
     rows_read: int | None = None
     tasks: int | None = None
+    history: History | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -159,6 +162,7 @@ class Node:
     estimated_rows: float | None = None
     rows: int | None = None
     aggregate: Aggregate | None = None
+    history: History | None = None
 
 
 @dataclass(frozen=True)

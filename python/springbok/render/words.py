@@ -11,6 +11,7 @@ from springbok.model import (
     Conjunct,
     Execution,
     Filter,
+    History,
     Join,
     ReportData,
     Side,
@@ -29,6 +30,15 @@ def amount(n: float | None, *, unknown: str = "unknown") -> str:
         if n >= size:
             return f"{n / size:.2f} {unit}"
     return f"{n:,.0f}"
+
+
+def source(name: str, history: History | None) -> str:
+    """Where a number of rows comes from."""
+    if history is None:
+        return name
+    runs = "1 run" if history.runs == 1 else f"{history.runs} runs"
+    last = datetime.fromtimestamp(history.last_ms / 1000, timezone.utc)
+    return f"{name}, {runs}, last on {last:%Y-%m-%d %H:%M} UTC"
 
 
 def size(n: float | None) -> str:

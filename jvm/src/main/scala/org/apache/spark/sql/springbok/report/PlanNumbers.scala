@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
-import org.apache.spark.sql.springbok.stats.estimate.Estimate
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.springbok.stats.source.TableFooters
 
@@ -42,6 +42,9 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
   def footers(fs: HadoopFsRelation): Option[TableFooters] = stats.footers(fs)
 
   def estimatedRows(n: PlanNode): Option[Double] = Shown.finite(guesses(n.id).rows)
+
+  /** Where an operator's estimated rows come from. */
+  def source(n: PlanNode): Option[Source] = guesses(n.id).source
 
   def estimatedRows(i: PlanInput): Option[Double] = Shown.finite(of(i).rows)
 
@@ -81,7 +84,7 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
   private def of(i: PlanInput): Guess = i match {
     case PlanInput.Operator(n) => guesses(n.id)
     case PlanInput.Fragment(f) =>
-      graph.fragments(f).nodes.headOption.fold(Guess(None, Set.empty))(n => guesses(n.id))
+      graph.fragments(f).nodes.headOption.fold(Guess(None, None, Set.empty))(n => guesses(n.id))
   }
 
   private def guess(n: PlanNode): Guess = {
@@ -91,7 +94,8 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
       case p if PlanNumbers.keepsRows(p) && below.size == 1 => below.head
       case s: FileSourceScanExec =>
         val table = PlanNumbers.link(s).flatMap(_.collectLeaves().headOption)
-        Guess(table.flatMap(stats(_).rows).map(_.value), filters)
+        val rows = table.flatMap(stats(_).rows)
+        Guess(rows.map(_.value), rows.map(_.source), filters)
       case p =>
         val here = p match {
           case j: BaseJoinExec =>
@@ -102,13 +106,14 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
           case _ => filters
         }
         val kept = here.toSeq.flatMap(_.expectedRetained).product
-        Guess(p.logicalLink.flatMap(stats(_).rows).map(_.value * kept), here)
+        val rows = p.logicalLink.flatMap(stats(_).rows)
+        Guess(rows.map(_.value * kept), rows.map(_.source), here)
     }
   }
 }
 
-/** What was estimated of an operator's output, and the runtime filters in it whose join is still above. */
-final private case class Guess(rows: Option[Double], filters: Set[FilterRecord])
+/** What was estimated of an operator's output, by what, and the runtime filters in it whose join is still above. */
+final private case class Guess(rows: Option[Double], source: Option[Source], filters: Set[FilterRecord])
 
 private[springbok] object PlanNumbers {
 

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation, V1ScanWrapper}
 import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
-import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
+import org.apache.spark.sql.springbok.report.model.{HistoryEntry, SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
 
 /** The tables that a query reads, once for each scan: size, statistics, columns, and what was read of them. */
@@ -142,7 +142,8 @@ final private[springbok] class TableReport(
       partitionFilters = conditions(r).partitionLabels,
       pushedFilters = conditions(r).pushedLabels,
       runtimeFilters = scan.fold(Seq.empty[String])(n => runtimeFilters.getOrElse(n.id, Nil).sorted),
-      tasks = scan.filter(_ => numbers.ran).flatMap(n => TableReport.tasks(n.plan))
+      tasks = scan.filter(_ => numbers.ran).flatMap(n => TableReport.tasks(n.plan)),
+      history = HistoryEntry.of(known.rows.map(_.source))
     )
   }
 }
