@@ -77,6 +77,13 @@ abstract private[conf] class ConfArea {
     )
   }
 
+  /** A path, which has no default. */
+  protected def path(key: String)(doc: String): OptionalConfigEntry[String] = {
+    val entry = builder(key, doc).stringConf.checkValue(_.nonEmpty, "must not be empty").createOptional
+    built += Setting(entry, "path")
+    entry
+  }
+
   protected def mode[M <: Mode](key: String, default: M, modes: Modes[M])(doc: String): ConfigEntry[M] = {
     val names = text(key, doc).checkValues(modes.all.map(_.name).toSet)
     val typed = new TypedConfigBuilder[M](names.parent, s => modes.named(names.converter(s)), _.name)

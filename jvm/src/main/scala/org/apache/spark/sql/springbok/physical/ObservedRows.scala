@@ -5,6 +5,7 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningExpression, Expression, ExprId, Literal}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateMode, Partial, PartialMerge}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -70,7 +71,7 @@ final private[springbok] class ObservedRows(tableRows: HadoopFsRelation => Optio
     case f: AppliedRuntimeFilterExec =>
       val removal = Option(f.info).fold[Removal](Removal.Unknown)(i => Removal.ByFilter(i.record.join))
       visit(f.child, above.copy(skips = above.skips || told(f))) + removal
-    case _ if keepsRows(p) => visit(p.children.head, above.waitingFor(p.logicalLink))
+    case _ if keepsRows(p) => visit(p.children.head, above.waitingFor(link(p)))
     case _ => count(p, above)
   }
 
@@ -88,7 +89,7 @@ final private[springbok] class ObservedRows(tableRows: HadoopFsRelation => Optio
     }
     val removed = stillRemoved(p, below.toSet)
     if (above.drained && !above.skips && removed.isEmpty)
-      for (n <- outputRows(p); plan <- above.counted(p.logicalLink)) found += plan -> n
+      for (n <- outputRows(p); plan <- above.counted(link(p))) found += plan -> n
     removed
   }
 
@@ -153,7 +154,16 @@ private[springbok] object ObservedRows {
       if (link.exists(isKnown)) Nil else link.toList ++ waiting
 
     def below(p: SparkPlan, drained: Boolean): Above =
-      Above(drained, skips && p.isInstanceOf[FilterExec], counted(p.logicalLink) ++ known)
+      Above(drained, skips && p.isInstanceOf[FilterExec], link(p).toList ++ waiting ++ known)
+  }
+
+  /** Adaptive execution links the root of a stage to the stage, and what is below to the plan that it was made from. */
+  private def link(p: SparkPlan): Option[LogicalPlan] = {
+    def planned(l: LogicalPlan): LogicalPlan = l match {
+      case s: LogicalQueryStage => planned(s.logicalPlan)
+      case other => other
+    }
+    p.logicalLink.map(planned)
   }
 
   private def keepsRows(p: SparkPlan): Boolean = p match {
@@ -162,11 +172,14 @@ private[springbok] object ObservedRows {
   }
 
   private def outputRows(p: SparkPlan): Option[Long] = p match {
+    case a: BaseAggregateExec if a.aggregateExpressions.exists(e => isPartial(e.mode)) => None
     case _: FilterExec | _: BaseJoinExec | _: BaseAggregateExec | _: GenerateExec | _: ExpandExec |
         _: FileSourceScanExec | _: BatchScanExec | _: InMemoryTableScanExec =>
       p.metrics.get("numOutputRows").map(_.value)
     case _ => None
   }
+
+  private def isPartial(mode: AggregateMode): Boolean = mode == Partial || mode == PartialMerge
 
   /** Whether an operator whose rows are all taken takes all rows of a child. */
   private def drains(p: SparkPlan): Int => Boolean = p match {

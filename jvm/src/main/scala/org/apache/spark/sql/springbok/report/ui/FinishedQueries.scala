@@ -18,6 +18,7 @@ import org.apache.spark.sql.springbok.physical.LearnRows
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
+import org.apache.spark.sql.springbok.stats.history.History
 
 /**
  * Makes the report of each query of a context when the query has ended. The session keeps it, and the UI and the event log
@@ -43,7 +44,10 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     case other => LastReports.event(other)
   }
 
-  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = events.end()
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
+    events.end()
+    History.endAll()
+  }
 
   /** After the report: it shows what the query was planned with. */
   private def learn(run: ExecutionEntry, qe: QueryExecution): Unit =

@@ -36,7 +36,7 @@ private[springbok] object Digest {
   def text(s: String): Digest = of(s, Nil)
 
   /** All of them, or None if one is unknown. */
-  def all[T](each: Iterable[T])(digest: T => Option[Digest]): Option[Seq[Digest]] = {
+  def all[T, D](each: Iterable[T])(digest: T => Option[D]): Option[Seq[D]] = {
     val found = each.iterator.map(digest).takeWhile(_.isDefined).flatten.toList
     if (found.size == each.size) Some(found) else None
   }

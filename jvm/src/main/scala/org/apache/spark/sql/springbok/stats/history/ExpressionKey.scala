@@ -60,7 +60,8 @@ final private[history] class ExpressionKey(literals: Boolean, column: Attribute 
     // Functions that Spark calls by the name of a class.
     case c: Class[?] if c.getName.startsWith("org.apache.spark.") => Some(Digest.text(c.getName))
     case v: Enumeration#Value => Some(Digest.text(v.toString))
-    case p: Product if p.productArity == 0 => Some(Digest.text(p.toString))
+    case p: Product if p.getClass.getName.startsWith("org.apache.spark.") =>
+      Digest.all(p.productIterator.toSeq)(part).map(Digest.of(p.getClass.getName, _))
     case other => ExpressionKey.shown(other).map(Digest.text)
   }
 }
@@ -72,6 +73,7 @@ private[history] object ExpressionKey {
     case null => Some("null")
     case s: String => Some(s"s$s")
     case s: UTF8String => Some(s"s$s")
+    case c: Char => Some(s"c$c")
     case n @ (_: Boolean | _: Byte | _: Short | _: Int | _: Long | _: Float | _: Double) => Some(n.toString)
     case d: Decimal => Some(d.toString)
     case _ => None

@@ -2,7 +2,12 @@ package org.apache.spark.sql.springbok.stats.history
 
 import java.util.{LinkedHashMap, Map => JMap, WeakHashMap}
 
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.Path
 import org.apache.spark.SparkContext
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.HistoryConf
 
 /**
  * Rows that a part of a query had when it ran last.
@@ -46,9 +51,11 @@ final private[springbok] case class LearnedSelectivity(selectivity: Double, runs
  *
  * It is bounded: what was not used for the longest time is forgotten first.
  */
-final private[springbok] class History {
+final private[springbok] class History(shared: Option[HistoryFolder] = None) {
   private val learnedRows = new RecentlyUsed[LearnedRows]
   private val selectivities = new RecentlyUsed[LearnedSelectivity]
+
+  private val others = shared.map(new SharedHistory(_, _.foreach(adopt)))
 
   def rows(key: Digest): Option[LearnedRows] = learnedRows.get(key)
 
@@ -60,14 +67,28 @@ final private[springbok] class History {
    * @param most
    *   entries that are kept
    */
-  def learn(key: Digest, rows: Long, inputs: Seq[InputFingerprint], nowMs: Long, most: Int): Unit =
+  def learn(key: Digest, rows: Long, inputs: Seq[InputFingerprint], nowMs: Long, most: Int): LearnedRows =
     learnedRows.update(key, most)(before => LearnedRows(rows, inputs, before.fold(0)(_.runs) + 1, nowMs))
 
   /** Conditions of a form have selected this fraction, above 0 and at most 1. */
-  def learnSelectivity(shape: Digest, observed: Double, nowMs: Long, most: Int): Unit =
+  def learnSelectivity(shape: Digest, observed: Double, nowMs: Long, most: Int): LearnedSelectivity =
     selectivities.update(shape, most)(
       _.fold(LearnedSelectivity(observed, 1, nowMs))(_.and(observed, nowMs))
     )
+
+  /** Shares with other applications what a query has taught, if they share a history. */
+  def share(entries: => Seq[LearnedEntry]): Unit = others.foreach(_.add(entries))
+
+  /** Waits until what others have learned is read and what is shared is written, for at most so many ms. */
+  def flush(ms: Long): Unit = others.foreach(_.flush(ms))
+
+  /** An entry of another application, unless this one has learned it later. */
+  private def adopt(e: LearnedEntry): Unit = e match {
+    case LearnedEntry.OfRows(key, read, _) =>
+      learnedRows.update(key, History.mostAdopted)(_.filter(_.lastMs >= read.lastMs).getOrElse(read)): Unit
+    case LearnedEntry.OfSelectivity(key, read) =>
+      selectivities.update(key, History.mostAdopted)(_.filter(_.lastMs >= read.lastMs).getOrElse(read)): Unit
+  }
 
   /** The number of entries of each kind. */
   def size: Int = math.max(learnedRows.size, selectivities.size)
@@ -81,8 +102,26 @@ final private[springbok] class History {
 private[springbok] object History {
   private val histories: JMap[SparkContext, History] = new WeakHashMap()
 
-  def of(application: SparkContext): History =
-    histories.synchronized(histories.computeIfAbsent(application, _ => new History))
+  /** The folder reads no more of them. */
+  private val mostAdopted = Int.MaxValue
+
+  /** The history of an application. The settings of the first query that asks say where it is shared. */
+  def of(application: SparkContext): History = histories.synchronized {
+    histories.computeIfAbsent(application, _ => new History(folder(application)))
+  }
+
+  private def folder(application: SparkContext): Option[HistoryFolder] = {
+    val conf = SQLConf.get
+    conf.getConf(HistoryConf.PATH).map { path =>
+      val (bytes, entries) = (conf.getConf(HistoryConf.MAX_BYTES), conf.getConf(HistoryConf.MAX_ENTRIES))
+      new HistoryFolder(new Path(path), application.hadoopConfiguration, bytes, entries)
+    }
+  }
+
+  /** An application ends: waits a little for what is being written. */
+  def endAll(): Unit = histories.synchronized(histories.values.asScala.toList).foreach(_.flush(endMs))
+
+  private val endMs = 3000L
 }
 
 /** A map that forgets what was not used for the longest time. */
@@ -91,13 +130,16 @@ final private class RecentlyUsed[V] {
 
   def get(key: Digest): Option[V] = synchronized(Option(entries.get(key)))
 
-  def update(key: Digest, most: Int)(next: Option[V] => V): Unit = synchronized {
-    entries.put(key, next(Option(entries.get(key))))
+  /** @return the new value */
+  def update(key: Digest, most: Int)(next: Option[V] => V): V = synchronized {
+    val value = next(Option(entries.get(key)))
+    entries.put(key, value)
     val oldest = entries.keySet.iterator
     while (entries.size > most) {
       oldest.next()
       oldest.remove()
     }
+    value
   }
 
   def size: Int = synchronized(entries.size)

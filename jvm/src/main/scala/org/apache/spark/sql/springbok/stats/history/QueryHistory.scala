@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.RuleGuard
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, ExpressionLabel, RuleGuard}
 import org.apache.spark.sql.springbok.conf.HistoryConf
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.source.ByIdentity
@@ -80,15 +80,23 @@ final private[springbok] class QueryHistory(history: History) {
     val (now, most) = (System.currentTimeMillis(), SQLConf.get.getConf(HistoryConf.MAX_ENTRIES))
     val keyed = for ((plan, n) <- observed; key <- keys(plan)) yield key -> ((plan, n))
     // Projections have the key of what they project.
-    for ((key, (plan, n)) <- keyed.toMap; from <- inputs(plan)) {
-      history.learn(key, n, from, now, most)
-      for {
+    val entries = for ((key, (plan, n)) <- keyed.toMap.toSeq; from <- inputs(plan)) yield {
+      val ofForm = for {
         f <- QueryHistory.condition(plan)
         shape <- shapes(f)
         all <- tableRows(f.child) if all >= 1
-      } history.learnSelectivity(shape, math.max(1.0, n.toDouble) / math.max(all, n.toDouble), now, most)
+      } yield {
+        val part = math.max(1.0, n.toDouble) / math.max(all, n.toDouble)
+        LearnedEntry.OfSelectivity(shape, history.learnSelectivity(shape, part, now, most))
+      }
+      LearnedEntry.OfRows(key, history.learn(key, n, from, now, most), label(plan)) +: ofForm.toSeq
     }
+    history.share(entries.flatten)
   }
+
+  /** What an entry is about, for people; None if that is not to be stored. */
+  private def label(plan: LogicalPlan): Option[String] =
+    Option.unless(SQLConf.get.getConf(HistoryConf.REDACT))(QueryHistory.label(plan))
 
   /** What a plan reads; None if changes of a part of it would go unnoticed. */
   private def inputs(plan: LogicalPlan): Option[Seq[InputFingerprint]] = {
@@ -149,6 +157,17 @@ private[springbok] object QueryHistory {
 
   /** Rows that nothing bounds. */
   private val unbounded = Long.MaxValue.toDouble
+
+  private def label(plan: LogicalPlan): String = {
+    val tables = leaves(plan).collect { case BaseTable(name) => name }.distinct.sorted.mkString(", ")
+    val what = plan match {
+      case f: Filter => s" where ${ExpressionLabel(f.condition)}"
+      case a: Aggregate => s" by ${a.groupingExpressions.map(ExpressionLabel).mkString(", ")}"
+      case j: Join => j.condition.fold("")(c => s" on ${ExpressionLabel(c)}")
+      case _ => ""
+    }
+    s"${plan.nodeName} of $tables$what"
+  }
 
   /** The condition on a table. */
   private def condition(plan: LogicalPlan): Option[Filter] = plan match {

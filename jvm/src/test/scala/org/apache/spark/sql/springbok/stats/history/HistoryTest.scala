@@ -43,13 +43,19 @@ abstract class HistoryTest extends SpringbokTest {
 
   protected def nodes(df: DataFrame): Seq[NodeEntry] = report(df).fragments.flatMap(_.nodes)
 
-  /** Operators that were estimated from the history, with the factors by which the estimates were off. */
+  /**
+   * Operators that were estimated from the history, with the factors by which the estimates were off. Not those whose rows
+   * are others than their logical operators': runtime filters, cached tables and the lower halves of aggregates.
+   */
   protected def fromHistory(df: DataFrame): Seq[(String, Double)] =
-    for (n <- nodes(df) if n.history.isDefined; e <- n.estimatedRows; o <- n.rows)
+    for (n <- nodes(df) if n.history.isDefined && !isPart(n); e <- n.estimatedRows; o <- n.rows)
       yield {
         val (a, b) = (math.max(1.0, e), math.max(1.0, o.toDouble))
         n.operator -> math.max(a / b, b / a)
       }
+
+  private def isPart(n: NodeEntry): Boolean =
+    Set("RuntimeFilter", "InMemoryTableScan")(n.operator) || n.aggregate.exists(_.phase == "partial")
 
   /** The factors by which the estimated outputs of the joins were off. */
   protected def joinErrors(df: DataFrame): Seq[Double] = report(df).joins.flatMap(_.qError)

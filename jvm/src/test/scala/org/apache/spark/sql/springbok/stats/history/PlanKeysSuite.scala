@@ -25,7 +25,7 @@ class PlanKeysSuite extends HistoryTest {
   test("the same query twice has one key, although its attributes have other numbers") {
     for {
       sql <- Seq(
-        "SELECT * FROM a WHERE g = 3 AND t LIKE '%9'",
+        "SELECT * FROM a WHERE g = 3 AND t LIKE '%9' AND t LIKE '%1_7' AND t RLIKE '[0-9]' AND upper(t) <> 'X'",
         "SELECT a.g, count(*) FROM a JOIN b ON a.k = b.k GROUP BY a.g HAVING count(*) > 2",
         "SELECT * FROM a LEFT JOIN b ON a.k = b.k AND b.h > 1",
         "SELECT * FROM a WHERE k IN (SELECT k FROM b WHERE h = 1)",
@@ -79,7 +79,7 @@ class PlanKeysSuite extends HistoryTest {
   }
 
   test("without literals, conditions of one form are the same") {
-    assert(equal("SELECT * FROM a WHERE t LIKE '%3'", "SELECT * FROM a WHERE t LIKE '%777%'", literals = false))
+    assert(equal("SELECT * FROM a WHERE t LIKE '%3'", "SELECT * FROM a WHERE t LIKE '%77'", literals = false))
     assert(!equal("SELECT * FROM a WHERE t = 'x'", "SELECT * FROM a WHERE t > 'x'", literals = false))
   }
 
