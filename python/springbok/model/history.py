@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class History:
-    """Runs of earlier queries that an estimate was learned from; `last_ms` is when the last one ended, in ms since 1970."""
+    """Runs of earlier queries that an estimate was learned from; `last_ms` is when the last ended, in ms since 1970."""
 
     runs: int
     last_ms: int

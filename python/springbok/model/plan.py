@@ -66,10 +66,11 @@ class Table:
     `id` is its position. `qualified_name` is its name in a catalog as SQL takes it. `source` is files, connector, hive,
     cached or other. `stored_by` are the transforms by which a connector stores its rows together, `stored_partitions`
     the number of partitions that its scan reports by them.
-    `rows_source` is history, analyzed, log, footer, connector, runtime, estimated or unknown; `missing_statistics` are the join
-    columns whose distinct values are unknown. `analyze` is the SQL statement that collects what is missing, for a
-    table of the session catalog. `partition_filters` and `pushed_filters` are the query's conditions that its scan is
-    told of, `runtime_filters` ids. What ends in `_read` was observed, and so were the `tasks` of its scan.
+    `rows_source` is history, analyzed, log, footer, connector, runtime, estimated or unknown; `history` are the runs
+    that the rows were learned from. `missing_statistics` are the join columns whose distinct values are unknown.
+    `analyze` is the SQL statement that collects what is missing, for a table of the session catalog.
+    `partition_filters` and `pushed_filters` are the query's conditions that its scan is told of, `runtime_filters`
+    ids. What ends in `_read` was observed, and so were the `tasks` of its scan.
     """
 
     format: str

@@ -90,7 +90,8 @@ def _lines(r: ReportData) -> Iterator[str]:
 
 def _table(t: Table) -> Iterator[str]:
     files = f", {t.files} files" if t.files else ""
-    what = f"{t.name or '?'} ({t.format}{files}, {size(t.bytes)}): {amount(t.rows)} rows ({source(t.rows_source, t.history)})"
+    rows = f"{amount(t.rows)} rows ({source(t.rows_source, t.history)})"
+    what = f"{t.name or '?'} ({t.format}{files}, {size(t.bytes)}): {rows}"
     yield from wrap(what + (f"; read {read(t)}" if read(t) else ""), 2)
     for text in scanned(t):
         yield from wrap(text, 6)

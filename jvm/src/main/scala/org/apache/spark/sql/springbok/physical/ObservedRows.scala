@@ -147,7 +147,8 @@ private[springbok] object ObservedRows {
   ) {
     private def isKnown(plan: LogicalPlan): Boolean = known.exists(_ eq plan)
 
-    def waitingFor(link: Option[LogicalPlan]): Above = copy(waiting = link.filterNot(isKnown).toList ++ waiting)
+    def waitingFor(link: Option[LogicalPlan]): Above =
+      copy(waiting = link.filterNot(isKnown).toList ++ waiting)
 
     /** The logical operators whose rows an operator counts. */
     def counted(link: Option[LogicalPlan]): List[LogicalPlan] =
@@ -212,7 +213,8 @@ private[springbok] object ObservedRows {
   /** What is still missing above an operator: a join removes the rows that were removed on its behalf. */
   private def stillRemoved(p: SparkPlan, below: Set[Removal]): Set[Removal] = p match {
     case j: BaseJoinExec =>
-      val (id, keys) = (JoinState.of(j).map(_.id), (j.leftKeys ++ j.rightKeys).flatMap(_.references).map(_.exprId))
+      val (id, keys) =
+        (JoinState.of(j).map(_.id), (j.leftKeys ++ j.rightKeys).flatMap(_.references).map(_.exprId))
       below.filterNot {
         case Removal.ByFilter(join) => id.contains(join)
         case Removal.ByPruning(column) => keys.contains(column)

@@ -33,7 +33,9 @@ private[springbok] object AnalyzeTable {
   ): Option[String] = {
     val names = columns.filter(a => countable(a.dataType)).map(_.name).distinct
     val forColumns = if (names.isEmpty) "" else names.map(quoteIfNeeded).mkString(" FOR COLUMNS ", ", ", "")
-    Option.when(rowsUnknown || names.nonEmpty)(s"ANALYZE TABLE ${name(id, session)} COMPUTE STATISTICS$forColumns")
+    Option.when(rowsUnknown || names.nonEmpty)(
+      s"ANALYZE TABLE ${name(id, session)} COMPUTE STATISTICS$forColumns"
+    )
   }
 
   /**

@@ -27,7 +27,10 @@ private[springbok] object Words {
   private def runs(n: Long): String = if (n == 1) "1 run" else s"$n runs"
 
   private def day(ms: Long): String =
-    DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm 'UTC'").withZone(ZoneOffset.UTC).format(Instant.ofEpochMilli(ms))
+    DateTimeFormatter
+      .ofPattern("yyyy-MM-dd HH:mm 'UTC'")
+      .withZone(ZoneOffset.UTC)
+      .format(Instant.ofEpochMilli(ms))
 
   def percent(fraction: Double): String = printed(if (fraction < 0.01) "%.2f%%" else "%.0f%%", fraction * 100)
 

@@ -28,7 +28,7 @@ object Selectivity extends PredicateHelper {
     val all = parts(conjuncts, columns)
     val known = combined(all.flatten)
     // All unknown conjuncts together count as one.
-    if (all.contains(None)) 
+    if (all.contains(None))
       known.copy(expected = combine(all.flatten.map(_.expected) :+ default), guessed = true)
     else known
   }

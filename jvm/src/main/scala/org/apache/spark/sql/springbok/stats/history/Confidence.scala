@@ -40,7 +40,8 @@ private[history] object Confidence {
     else {
       val growth = size(now) / size(before)
       // Appending adds files. Otherwise files may have been replaced.
-      val appended = before.zip(now).forall { case (b, n) => b == n || n.files > b.files && n.bytes > b.bytes }
+      val appended =
+        before.zip(now).forall { case (b, n) => b == n || n.files > b.files && n.bytes > b.bytes }
       Confidence(math.min(growth, 1 / growth) * (if (appended) 1 else rewritten), growth)
     }
 

@@ -93,7 +93,13 @@ final private[history] class HistoryFolder(
   }
 
   private def latest(all: Seq[LearnedEntry]): Seq[LearnedEntry] =
-    all.groupBy(e => (e.getClass, e.key)).values.map(_.maxBy(_.lastMs)).toSeq.sortBy(-_.lastMs).take(maxEntries)
+    all
+      .groupBy(e => (e.getClass, e.key))
+      .values
+      .map(_.maxBy(_.lastMs))
+      .toSeq
+      .sortBy(-_.lastMs)
+      .take(maxEntries)
 
   private def compact(old: Seq[Path], entries: Seq[LearnedEntry]): Unit =
     try replace(old.filterNot(mine.contains), entries): Unit

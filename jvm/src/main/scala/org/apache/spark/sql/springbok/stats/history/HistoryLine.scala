@@ -39,7 +39,10 @@ private[history] object HistoryLine {
         l.inputs.foreach(i => inputs.addArray().add(i.files).add(i.bytes).add(i.state.toString))
         label.foreach(text => o.put("label", text.take(maxLabel)))
       case LearnedEntry.OfSelectivity(key, l) =>
-        o.put("selectivity", l.selectivity).put("key", key.toString).put("runs", l.runs).put("last", l.lastMs): Unit
+        o.put("selectivity", l.selectivity)
+          .put("key", key.toString)
+          .put("runs", l.runs)
+          .put("last", l.lastMs): Unit
     }
     val text = json.writeValueAsString(o)
     f"${checksum(text)}%08x $text"
@@ -55,9 +58,11 @@ private[history] object HistoryLine {
       val text = line.substring(9)
       if (!matches(checksum(text), line)) None
       else
-        Try(json.readTree(text)).toOption.collect {
-          case o: ObjectNode if number(o, "v").contains(version.toLong) => o
-        }.flatMap(entry(_, nowMs))
+        Try(json.readTree(text)).toOption
+          .collect {
+            case o: ObjectNode if number(o, "v").contains(version.toLong) => o
+          }
+          .flatMap(entry(_, nowMs))
     }
 
   private def entry(o: ObjectNode, nowMs: Long): Option[LearnedEntry] = for {
@@ -67,9 +72,12 @@ private[history] object HistoryLine {
     made <- number(o, "rows") match {
       case Some(rows) if rows >= 0 =>
         val label = Option(o.get("label")).filter(_.isTextual).map(_.textValue.take(maxLabel))
-        inputs(o.get("inputs")).map(i => LearnedEntry.OfRows(key, LearnedRows(rows, i, runs.toInt, last), label))
+        inputs(o.get("inputs")).map(i =>
+          LearnedEntry.OfRows(key, LearnedRows(rows, i, runs.toInt, last), label)
+        )
       case _ =>
-        val s = Option(o.get("selectivity")).filter(_.isNumber).map(_.doubleValue).filter(s => s > 0 && s <= 1)
+        val s =
+          Option(o.get("selectivity")).filter(_.isNumber).map(_.doubleValue).filter(s => s > 0 && s <= 1)
         s.map(s => LearnedEntry.OfSelectivity(key, LearnedSelectivity(s, runs.toInt, last)))
     }
   } yield made

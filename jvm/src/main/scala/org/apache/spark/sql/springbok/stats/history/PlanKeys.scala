@@ -59,7 +59,8 @@ final private[history] class PlanKeys(literals: Boolean) {
   private def input(plan: LogicalPlan): Option[Input] = plan match {
     case m: InMemoryRelation => cached(m)
     case leaf: LeafNode =>
-      for (digest <- InputKey(leaf)) yield Input(digest, leaf.output.map(a => a.exprId -> InputKey.column(a)).toMap)
+      for (digest <- InputKey(leaf))
+        yield Input(digest, leaf.output.map(a => a.exprId -> InputKey.column(a)).toMap)
     case a: Aggregate => block(a.child).flatMap(aggregated(a, _))
     case j: Join => outer(j)
     case u: Union => united(u)
@@ -170,7 +171,8 @@ final private[history] class PlanKeys(literals: Boolean) {
 
     def filtered(by: Seq[Expression]): Block = new Block(inputs, conjuncts ++ by, aliases)
 
-    def joined(o: Block): Block = new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases)
+    def joined(o: Block): Block =
+      new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases)
 
     def computing(list: Seq[NamedExpression]): Block = {
       val made = list.collect { case a: Alias => a.exprId -> a.child }

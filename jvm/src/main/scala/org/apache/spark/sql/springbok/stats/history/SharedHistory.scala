@@ -16,7 +16,8 @@ import org.apache.spark.sql.springbok.catalyst.SparkThreads
  * @param take
  *   takes the entries that were read
  */
-final private[history] class SharedHistory(folder: HistoryFolder, take: Seq[LearnedEntry] => Unit) extends Logging {
+final private[history] class SharedHistory(folder: HistoryFolder, take: Seq[LearnedEntry] => Unit)
+    extends Logging {
   private val pending = mutable.ArrayBuffer.empty[LearnedEntry]
   private var warned = false
 

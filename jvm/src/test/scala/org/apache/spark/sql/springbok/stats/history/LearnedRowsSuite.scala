@@ -9,8 +9,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, Join, Log
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf}
-import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.apache.spark.sql.springbok.report.ReportJson
+import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
 import org.scalatest.Assertion
 
@@ -98,7 +98,9 @@ class LearnedRowsSuite extends HistoryTest {
   test("a plan without joins teaches queries with joins") {
     // Joins need no rows whose key is null, and this is part of what is learned.
     learned("SELECT customer, max(o) FROM orders WHERE customer IS NOT NULL GROUP BY customer"): Unit
-    val e = estimate("SELECT * FROM (SELECT customer, min(o) FROM orders GROUP BY customer) JOIN customers ON customer = c")(
+    val e = estimate(
+      "SELECT * FROM (SELECT customer, min(o) FROM orders GROUP BY customer) JOIN customers ON customer = c"
+    )(
       aggregate
     )
     assert(isLearned(e))
@@ -131,7 +133,9 @@ class LearnedRowsSuite extends HistoryTest {
   test("a limit above stops operators, so nothing below is learned but what an exchange has taken") {
     learned("SELECT * FROM orders WHERE o % 3 = 0 LIMIT 5"): Unit
     assert(!isLearned(estimate("SELECT * FROM orders WHERE o % 3 = 0")(filter)))
-    spark.sql("SELECT customer, count(*) FROM orders WHERE o % 3 = 0 GROUP BY customer LIMIT 5").collect(): Unit
+    spark
+      .sql("SELECT customer, count(*) FROM orders WHERE o % 3 = 0 GROUP BY customer LIMIT 5")
+      .collect(): Unit
     settle()
     assert(isLearned(estimate("SELECT * FROM orders WHERE o % 3 = 0")(filter)))
     val groups = "SELECT customer, count(*) FROM orders WHERE o % 3 = 0 GROUP BY customer"
@@ -160,7 +164,8 @@ class LearnedRowsSuite extends HistoryTest {
         """SELECT count(*) FROM orders JOIN customers ON customer = c WHERE region = 3 AND o % 3 < 2 AND remark > 'a'"""
       val first = learned(sql)
       assert(used(first).nonEmpty)
-      val rows = spark.sql("SELECT * FROM orders WHERE o % 3 < 2 AND remark > 'a' AND customer IS NOT NULL").count()
+      val rows =
+        spark.sql("SELECT * FROM orders WHERE o % 3 < 2 AND remark > 'a' AND customer IS NOT NULL").count()
       settle()
       val below = optimized(sql).collectFirst { case Join(l, _, _, _, _) => l }.get
       assert(served(below).rows.get.value == rows || !isLearned(served(below)))
@@ -191,7 +196,8 @@ class LearnedRowsSuite extends HistoryTest {
   test("every strategy of a join tells its rows") {
     for (hint <- Seq("BROADCAST", "SHUFFLE_HASH", "MERGE")) {
       history.clear()
-      val sql = s"SELECT /*+ $hint(customers) */ count(*) FROM orders JOIN customers ON customer = c WHERE region < 4"
+      val sql =
+        s"SELECT /*+ $hint(customers) */ count(*) FROM orders JOIN customers ON customer = c WHERE region < 4"
       learned(sql): Unit
       exact(learned(sql), "Join")
     }
@@ -209,7 +215,8 @@ class LearnedRowsSuite extends HistoryTest {
     val cached = spark.sql("SELECT *, o % 13 AS part FROM orders")
     cached.cache().createOrReplaceTempView("cached_orders")
     cached.count(): Unit
-    val sql = "SELECT count(*) FROM cached_orders JOIN customers ON customer = c WHERE part = 3 AND remark LIKE '%9'"
+    val sql =
+      "SELECT count(*) FROM cached_orders JOIN customers ON customer = c WHERE part = 3 AND remark LIKE '%9'"
     learned(sql): Unit
     val second = learned(sql)
     exact(second, "Filter")
@@ -258,7 +265,8 @@ class LearnedRowsSuite extends HistoryTest {
   }
 
   test("a history that is wrong makes no broadcast that would not be made without it, and is corrected") {
-    val sql = "SELECT count(*), max(x.remark) FROM orders x JOIN (SELECT * FROM orders WHERE o % 2 < 2) y ON x.o = y.o"
+    val sql =
+      "SELECT count(*), max(x.remark) FROM orders x JOIN (SELECT * FROM orders WHERE o % 2 < 2) y ON x.o = y.o"
     val keys = new PlanKeys(literals = true)
     val side = optimized(sql).collectFirst { case Join(_, r, _, _, _) => r }.get
     val from = side.collectLeaves().flatMap(InputFingerprint.of(_))
@@ -279,7 +287,11 @@ class LearnedRowsSuite extends HistoryTest {
     val sql = "SELECT count(*) FROM flapping JOIN customers ON k = c WHERE t LIKE 'x%'"
     for (i <- 1 to 6) {
       val x = if (i % 2 == 0) "x" else "y"
-      spark.sql(s"SELECT id % 1000 AS k, concat('$x', id) AS t FROM range(5000)").write.mode("overwrite").parquet(path)
+      spark
+        .sql(s"SELECT id % 1000 AS k, concat('$x', id) AS t FROM range(5000)")
+        .write
+        .mode("overwrite")
+        .parquet(path)
       spark.read.parquet(path).createOrReplaceTempView("flapping")
       learned(sql): Unit
       assert(joinErrors(learned(sql)).forall(_ == 1))

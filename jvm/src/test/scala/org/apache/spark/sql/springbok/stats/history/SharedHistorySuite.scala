@@ -95,10 +95,13 @@ class SharedHistorySuite extends AnyFunSuite {
     val p = folder()
     val both = Seq.fill(2)(application(p))
     for (i <- 1 to 20; (h, n) <- both.zipWithIndex)
-      h.share(Seq(LearnedEntry.OfRows(Digest(n.toLong, i.toLong), LearnedRows(i.toLong, inputs, 1, now), None)))
+      h.share(
+        Seq(LearnedEntry.OfRows(Digest(n.toLong, i.toLong), LearnedRows(i.toLong, inputs, 1, now), None))
+      )
     both.foreach(_.flush(20000))
     val third = application(p)
-    for (i <- 1 to 20; n <- 0 to 1) assert(third.rows(Digest(n.toLong, i.toLong)).exists(_.rows == i), s"$n $i")
+    for (i <- 1 to 20; n <- 0 to 1)
+      assert(third.rows(Digest(n.toLong, i.toLong)).exists(_.rows == i), s"$n $i")
   }
 
   test("many small files of an application become one") {
@@ -128,7 +131,10 @@ class SharedHistorySuite extends AnyFunSuite {
     learn(application(p), 1, 100)
     val file = files(p).head
     val cut = HistoryLine.write(entry(9, 9)).dropRight(7)
-    Files.write(p.resolve("history-cafe-0.jsonl"), (Files.readString(file).replace(" ", "  ") + "\u0000" + cut).getBytes(UTF_8))
+    Files.write(
+      p.resolve("history-cafe-0.jsonl"),
+      (Files.readString(file).replace(" ", "  ") + "\u0000" + cut).getBytes(UTF_8)
+    )
     Files.write(p.resolve("history-cafe-1.jsonl"), Array.fill[Byte](100000)(-1))
     Files.write(p.resolve("notes.txt"), "not ours".getBytes(UTF_8))
     Files.write(p.resolve(".history-cafe-2.tmp"), cut.getBytes(UTF_8))
