@@ -39,7 +39,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     case e: SparkListenerSQLExecutionEnd =>
       for (run <- LastReports.ended(e) if e.executionFailure.isEmpty) {
         RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(report(run, e.qe)))
-        RuleGuard("LearnRows", (), None, planning = false)(e.qe.sparkSession.withActive(learn(run, e.qe)))
+        e.qe.sparkSession.withActive(RuleGuard("LearnRows", (), None, planning = false)(learn(run, e.qe)))
       }
     case other => LastReports.event(other)
   }

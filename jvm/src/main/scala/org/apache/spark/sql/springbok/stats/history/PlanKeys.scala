@@ -140,43 +140,56 @@ final private[history] class PlanKeys(literals: Boolean) {
    *   conditions of the filters and joins, in terms of the inputs' attributes and of those that are computed
    * @param aliases
    *   expressions of the attributes that projections compute
+   * @param done
+   *   the digests of the first conjuncts, which are known from a part of it
    */
   final private class Block(
       val inputs: Seq[Input],
       val conjuncts: Seq[Expression],
-      val aliases: Map[ExprId, Expression]
+      val aliases: Map[ExprId, Expression],
+      done: Seq[Digest] = Nil
   ) {
     private val columns = mutable.Map.empty[ExprId, Option[Digest]]
 
     /** Equal inputs, as those of a self-join, are told apart by their order. */
-    private lazy val ofInputs: Map[ExprId, Digest] = inputs.zipWithIndex.flatMap { case (input, i) =>
-      val before = inputs.take(i).count(_.digest == input.digest)
-      input.columns.map { case (id, c) => id -> Digest.of(s"input $before", input.digest, c) }
-    }.toMap
+    private def ofInput(id: ExprId): Option[Digest] = {
+      val at = inputs.indexWhere(_.columns.contains(id))
+      Option.when(at >= 0) {
+        val input = inputs(at)
+        val before = inputs.take(at).count(_.digest == input.digest)
+        Digest.of(s"input $before", input.digest, input.columns(id))
+      }
+    }
 
     private val expressions = new ExpressionKey(literals, column)
 
     def key(e: Expression): Option[Digest] = expressions(e)
 
     def column(a: Attribute): Option[Digest] = columns.synchronized {
-      columns.getOrElseUpdate(a.exprId, ofInputs.get(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_))))
+      columns.getOrElseUpdate(a.exprId, ofInput(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_))))
     }
 
-    lazy val digest: Option[Digest] = {
+    private lazy val where: Option[Seq[Digest]] =
+      Digest.all(conjuncts.drop(done.size))(key(_)).map(done ++ _)
+
+    lazy val digest: Option[Digest] = where.map { all =>
       val inner = Digest.unordered("inputs", inputs.map(_.digest))
-      Digest
-        .all(conjuncts)(key(_))
-        .map(all => Digest.of("block", inner, Digest.unordered("where", all.distinct)))
+      Digest.of("block", inner, Digest.unordered("where", all.distinct))
     }
 
-    def filtered(by: Seq[Expression]): Block = new Block(inputs, conjuncts ++ by, aliases)
+    def filtered(by: Seq[Expression]): Block =
+      if (by.isEmpty) this else new Block(inputs, conjuncts ++ by, aliases, where.getOrElse(Nil))
 
-    def joined(o: Block): Block =
-      new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases)
+    def joined(o: Block): Block = {
+      // Equal inputs get other numbers.
+      val distinct = inputs.map(_.digest).intersect(o.inputs.map(_.digest)).isEmpty
+      val known = for (mine <- where if distinct; others <- o.where) yield mine ++ others
+      new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases, known.getOrElse(Nil))
+    }
 
     def computing(list: Seq[NamedExpression]): Block = {
       val made = list.collect { case a: Alias => a.exprId -> a.child }
-      if (made.isEmpty) this else new Block(inputs, conjuncts, aliases ++ made)
+      if (made.isEmpty) this else new Block(inputs, conjuncts, aliases ++ made, where.getOrElse(Nil))
     }
 
     /** Columns that an operator above passes on. */

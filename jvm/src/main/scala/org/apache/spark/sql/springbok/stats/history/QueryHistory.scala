@@ -35,7 +35,8 @@ final private[springbok] class QueryHistory(history: History) {
    * @param retained
    *   the fraction of them that is expected to be left by runtime filters of joins above, in the stages below
    */
-  def applied(plan: LogicalPlan, e: Estimate, retained: => Double): Estimate =
+  def applied(plan: LogicalPlan, e: Estimate, retained: => Double): Estimate = {
+    if (plan.children.isEmpty && !ended) guarded(())(QueryHistory.leaves(plan).foreach(fingerprint))
     if (!QueryHistory.asks(plan, e)) e
     else
       guarded(e) {
@@ -49,6 +50,7 @@ final private[springbok] class QueryHistory(history: History) {
         }
         found.getOrElse(e)
       }
+  }
 
   /** The fraction of a table's rows that conditions of this form select. */
   def selectivity(f: Filter): Option[LearnedSelectivity] =
@@ -128,7 +130,7 @@ private[springbok] object QueryHistory {
   /** For a query of the active session; None if the session goes without a history. */
   def current(): Option[QueryHistory] =
     if (!SQLConf.get.getConf(HistoryConf.ENABLED)) None
-    else Try(SparkSession.active.sparkContext).toOption.map(c => new QueryHistory(History.of(c)))
+    else Try(new QueryHistory(History.of(SparkSession.active.sparkContext))).toOption
 
   /** Whether the rows may be known better than by the estimate. Others follow from those of their inputs. */
   private def asks(plan: LogicalPlan, e: Estimate): Boolean = plan match {

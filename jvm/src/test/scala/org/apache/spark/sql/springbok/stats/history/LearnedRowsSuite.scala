@@ -5,10 +5,12 @@ import java.nio.file.Files
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, Join, LogicalPlan}
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf}
+import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.report.ReportJson
 import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
@@ -106,14 +108,14 @@ class LearnedRowsSuite extends HistoryTest {
     assert(isLearned(e))
   }
 
-  test("a sort-merge join becomes a broadcast where the history knows the side to be small") {
+  test("a join builds the other side where the history knows which one is smaller") {
     conf(noFilters, noSparkBroadcast) {
       val sql =
         """SELECT count(*), max(x.remark) FROM (SELECT * FROM orders WHERE remark LIKE '%5 of 1%5') x
           |JOIN (SELECT * FROM orders WHERE o % 10 < 6) y ON x.o = y.o""".stripMargin
       val plans = Seq.fill(2)(learned(sql)).map(df => record(df).joins.head.planned.get)
       val (first, second) = (plans.head.input.get, plans(1).input.get)
-      assert(first.left.rows != second.left.rows)
+      assert(plans.map(p => Strategy.build(p.choice.chosen)) == Seq(Some(BuildRight), Some(BuildLeft)))
       assert(plans(1).leftSource.exists(_.isInstanceOf[Source.History]))
       // What is possible stays what it was.
       assert(first.left.size.boundRows == second.left.size.boundRows)
@@ -220,7 +222,7 @@ class LearnedRowsSuite extends HistoryTest {
     learned(sql): Unit
     val second = learned(sql)
     exact(second, "Filter")
-    assert(joinErrors(second).forall(_ == 1))
+    assert(joinErrors(second).forall(_ == 1), report(second).joins)
     cached.unpersist(true): Unit
   }
 
@@ -304,6 +306,18 @@ class LearnedRowsSuite extends HistoryTest {
     conf(HistoryConf.MAX_ENTRIES.key -> "2")(learned(star)): Unit
     assert(history.size == 2)
     assertThrows[IllegalArgumentException](spark.conf.set(HistoryConf.MAX_ENTRIES.key, "0"))
+    assertThrows[IllegalArgumentException](spark.conf.set(HistoryConf.PATH.key, ""))
+  }
+
+  test("a history that fails leaves plans and answers as they are") {
+    conf("spark.springbok.internal.failIn" -> "History") {
+      for (_ <- 1 to 2) assert(fromHistory(learned(star)).isEmpty)
+    }
+    history.clear()
+    conf("spark.springbok.internal.failIn" -> "LearnRows") {
+      learned(star): Unit
+      assert(history.size == 0)
+    }
   }
 
   test("the report says that rows were learned, from how many runs and when") {
