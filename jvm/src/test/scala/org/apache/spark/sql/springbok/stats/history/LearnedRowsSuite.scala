@@ -7,8 +7,10 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, Join, LogicalPlan}
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.springbok.Smoke
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.report.ReportJson
@@ -217,6 +219,8 @@ class LearnedRowsSuite extends HistoryTest {
     val cached = spark.sql("SELECT *, o % 13 AS part FROM orders")
     cached.cache().createOrReplaceTempView("cached_orders")
     cached.count(): Unit
+    val relation = optimized("SELECT * FROM cached_orders").collectFirst { case m: InMemoryRelation => m }.get
+    assume(SparkPlanning.cachedPlan(relation).isDefined, "this Spark does not remember how a table was made")
     val sql =
       "SELECT count(*) FROM cached_orders JOIN customers ON customer = c WHERE part = 3 AND remark LIKE '%9'"
     learned(sql): Unit
