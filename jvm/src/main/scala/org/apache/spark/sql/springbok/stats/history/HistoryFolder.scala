@@ -144,9 +144,14 @@ final private[history] class HistoryFolder(
     new FsPermission(file(p.getUserAction), file(p.getGroupAction), file(p.getOtherAction))
   }
 
-  private def warn(what: String): Unit = if (!warned) {
+  /** Neither paths nor texts of the files: these are others'. */
+  private def warn(details: String): Unit = {
+    if (!warned)
+      logWarning(
+        "The shared history is used in part: it has lines that are no entries of this version, or files that cannot be read or put together. This is logged once."
+      )
     warned = true
-    logWarning(s"The shared history in ${folder.getName} is read in part: $what. This is logged once.")
+    logDebug(details)
   }
 }
 

@@ -64,7 +64,9 @@ final private[history] class SharedHistory(folder: HistoryFolder, take: Seq[Lear
       case e @ (NonFatal(_) | _: LinkageError) =>
         if (!warned) {
           warned = true
-          logWarning(s"The shared history could not be $what: ${e.getClass.getName}. This is logged once.")
+          logWarning(
+            s"The shared history cannot be read or written: ${e.getClass.getName}. This is logged once."
+          )
         }
         logDebug(s"The shared history could not be $what", e)
     }
