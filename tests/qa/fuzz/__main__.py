@@ -48,10 +48,11 @@ class Fuzzer:
         runs: int,
         form: str = "",
         out: Any = sys.stdout,
-        one_task: bool = False,
+        always: Settings | None = None,
     ) -> None:
         self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
-        self.one_task = one_task
+        # Settings of all runs with Springbok.
+        self.always = always or {}
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -97,7 +98,7 @@ class Fuzzer:
         if r.random() < 0.1:
             self.check(name, query, OFF | common | {"spark.sql.adaptive.enabled": "false"}, common, expected, "off")
         for _ in range(self.runs):
-            self.check(name, query, common | engine.random_settings(r, self.one_task), common, expected, "on")
+            self.check(name, query, common | engine.random_settings(r) | self.always, common, expected, "on")
 
     def check(
         self, name: str, query: Query, settings: Settings, common: Settings, expected: Counter[Any], kind: str
@@ -189,15 +190,20 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
     parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
     parser.add_argument("--format", default="", choices=["", *CATALOGS], help="what the tables are kept in")
-    parser.add_argument("--one-task", action="store_true", help="one task computes every query that may be computed so")
+    parser.add_argument("--history", action="store_true", help="queries learn from the ones before")
+    parser.add_argument("--one-task", action="store_true", help="one task computes every query that it may")
     args = parser.parse_args()
+    always = {"spark.springbok.history.enabled": "true"} if args.history else {}
+    if args.one_task:
+        # What is forced by this seed leaves a query to Spark or to one task.
+        always["spark.springbok.internal.forced"] = "0"
     first, _, last = args.seeds.partition("-")
     start = time.monotonic()
     seeds = iter(range(int(first), int(last or first) + 1))
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
         spark = engine.session(Path(folder) / "warehouse", args.format)
         fuzzers = [
-            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format, one_task=args.one_task)
+            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format, always=always)
             for _ in range(args.sessions)
         ]
 

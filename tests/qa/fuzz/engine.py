@@ -214,13 +214,8 @@ def normal(v: Any) -> Any:
     return v
 
 
-def random_settings(r: random.Random, one_task: bool = False) -> Settings:
-    """Settings under which no answer may change: Spark's that decide plans, and Springbok's.
-
-    Args:
-        r: decides them.
-        one_task: whether one task computes every query that may be computed so.
-    """
+def random_settings(r: random.Random) -> Settings:
+    """Settings under which no answer may change: Spark's that decide plans, and Springbok's."""
     s: Settings = {
         "spark.sql.autoBroadcastJoinThreshold": r.choice(["-1", "-1", "2000", "10485760"]),
         "spark.springbok.join.broadcastBytesLimit": r.choice(["0", "4000", "268435456"]),
@@ -231,10 +226,7 @@ def random_settings(r: random.Random, one_task: bool = False) -> Settings:
     }
     if s["spark.sql.codegen.wholeStage"] == "false":
         s |= INTERPRETED
-    if one_task:
-        # What is forced at random leaves one seed of seven to Spark or to one task.
-        s["spark.springbok.internal.forced"] = str(7 * r.randrange(150))
-    elif r.random() < 0.75:
+    if r.random() < 0.75:
         s["spark.springbok.internal.forced"] = str(r.randrange(1000))
     rare = _rare_settings(r)
     for k, v in rare.items():

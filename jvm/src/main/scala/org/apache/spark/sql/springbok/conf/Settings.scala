@@ -18,6 +18,7 @@ object Settings extends Logging {
     ConjunctConf,
     ExchangeConf,
     StatsConf,
+    HistoryConf,
     ClusterConf,
     FilterConf,
     ReportConf

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.physical
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, BroadcastKeys}
@@ -25,6 +25,16 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
     Option.when(own.nonEmpty)(own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product)
   }
 
+  override def retainedAbove(plan: LogicalPlan): Double = {
+    val stages = StageFeedback.stages(plan)
+    if (stages.isEmpty) 1.0
+    else {
+      val own = StageFeedback.joins(plan)
+      val above = stages.flatMap(s => filters(s.physicalPlan)).map(_.info.record).filterNot(f => own(f.join))
+      above.distinct.flatMap(_.retained).product
+    }
+  }
+
   override def keysAreUnique(broadcast: BroadcastQueryStageExec): Option[Boolean] =
     BroadcastKeys.unique(broadcast, SQLConf.get)
 
@@ -37,4 +47,22 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
       case _ => Nil
     }
   )
+}
+
+private object StageFeedback {
+
+  /** The stages of a plan, also those that other stages were made from. */
+  private def stages(plan: LogicalPlan): Seq[LogicalQueryStage] = plan.collectLeaves().flatMap {
+    case s: LogicalQueryStage => s +: stages(s.logicalPlan)
+    case _ => Nil
+  }
+
+  /** Numbers of the joins of a plan, also of those in its stages. */
+  private def joins(plan: LogicalPlan): Set[Int] = plan
+    .collect {
+      case s: LogicalQueryStage => joins(s.logicalPlan)
+      case j: Join => JoinState.of(j).map(_.id).toSet
+    }
+    .flatten
+    .toSet
 }

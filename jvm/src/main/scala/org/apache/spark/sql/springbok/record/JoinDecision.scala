@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.record
 
 import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput}
 import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /**
  * What one planning decided about a join.
@@ -16,7 +17,7 @@ import org.apache.spark.sql.springbok.reason.Reason
 final case class JoinDecision(
     choice: JoinChoice,
     input: Option[JoinInput],
-    leftSource: Option[String],
-    rightSource: Option[String],
+    leftSource: Option[Source],
+    rightSource: Option[Source],
     notes: Seq[Reason] = Nil
 )

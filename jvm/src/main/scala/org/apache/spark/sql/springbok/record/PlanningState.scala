@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
+import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -21,7 +22,7 @@ final class PlanningState extends FailureLog {
     Try(SparkSession.active).toOption.flatMap(CurrentDatabase.name)
 
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
-  private val estimates = new PlanStats.Lasting
+  private val estimates = new PlanStats.Lasting(QueryHistory.current())
   private val decisions = new DecisionLog
 
   /** The last re-planning. */

@@ -14,6 +14,7 @@ import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoi
 import org.apache.spark.sql.springbok.report.model.{
   ExchangeEntry,
   FragmentEntry,
+  HistoryEntry,
   NodeEntry,
   PartitioningEntry
 }
@@ -45,7 +46,8 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
       filter = FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id)),
       estimatedRows = numbers.estimatedRows(n),
       rows = numbers.rows(n),
-      aggregate = AggregateReport.of(n.plan)
+      aggregate = AggregateReport.of(n.plan),
+      history = HistoryEntry.of(numbers.source(n))
     )
 
   private def exchange(f: PlanFragment, e: Exchange): ExchangeEntry = {

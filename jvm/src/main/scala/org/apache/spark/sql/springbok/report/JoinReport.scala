@@ -10,7 +10,14 @@ import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin, RelationHint}
-import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
+import org.apache.spark.sql.springbok.report.model.{
+  AlternativeEntry,
+  HistoryEntry,
+  JoinEntry,
+  ReasonEntry,
+  SideEntry
+}
+import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /**
  * The joins of a query: what was decided, what the plan has, what the other strategies would have cost, and how good the
@@ -120,7 +127,7 @@ final private[springbok] class JoinReport(
 
   private def side(
       in: Option[Side],
-      source: Option[String],
+      source: Option[Source],
       node: Option[PlanNode],
       i: Int
   ): SideEntry = {
@@ -131,7 +138,7 @@ final private[springbok] class JoinReport(
       tables = input.fold(Seq.empty[Long])(origins.tablesOf),
       keys = node.fold(Seq.empty[Expression])(keys(_, i)).map(origins.of),
       rows = Shown.finite(in.flatMap(_.rows).orElse(estimated)),
-      rowsSource = source.getOrElse(if (estimated.isDefined) "estimated" else "unknown"),
+      rowsSource = source.map(_.name).getOrElse(if (estimated.isDefined) "estimated" else "unknown"),
       rowBytes = in.map(_.rowBytes),
       boundBytes = Shown.finite(in.flatMap(_.size.boundBytes)),
       partitioned = in.exists(_.layout.partitioned),
@@ -140,7 +147,8 @@ final private[springbok] class JoinReport(
       estimatedBytes = input.flatMap(numbers.estimatedBytes),
       observedRows = rows,
       observedBytes = input.flatMap(numbers.bytes),
-      qError = Shown.qError(estimated, rows)
+      qError = Shown.qError(estimated, rows),
+      history = HistoryEntry.of(source)
     )
   }
 

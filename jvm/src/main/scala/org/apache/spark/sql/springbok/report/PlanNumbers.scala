@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
-import org.apache.spark.sql.springbok.stats.estimate.Estimate
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.springbok.stats.source.TableFooters
 
@@ -47,6 +47,9 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
     footersRead.computeIfAbsent(fs, r => stats.footers(r))
 
   def estimatedRows(n: PlanNode): Option[Double] = Shown.finite(of(n).rows)
+
+  /** Where an operator's estimated rows come from. */
+  def source(n: PlanNode): Option[Source] = of(n).source
 
   def estimatedRows(i: PlanInput): Option[Double] = Shown.finite(of(i).rows)
 
@@ -85,7 +88,7 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
 
   private def of(i: PlanInput): Guess = i match {
     case PlanInput.Operator(n) => of(n)
-    case PlanInput.Fragment(f) => graph.fragments(f).nodes.headOption.fold(Guess(None, Set.empty))(of)
+    case PlanInput.Fragment(f) => graph.fragments(f).nodes.headOption.fold(Guess(None, None, Set.empty))(of)
   }
 
   private def of(n: PlanNode): Guess = guesses.getOrElse(
@@ -103,7 +106,8 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
       case p if PlanNumbers.keepsRows(p) && below.size == 1 => below.head
       case s: FileSourceScanExec =>
         val table = PlanNumbers.link(s).flatMap(_.collectLeaves().headOption)
-        Guess(table.flatMap(stats(_).rows).map(_.value), filters)
+        val rows = table.flatMap(stats(_).rows)
+        Guess(rows.map(_.value), rows.map(_.source), filters)
       case p =>
         val here = p match {
           case j: BaseJoinExec =>
@@ -114,13 +118,14 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
           case _ => filters
         }
         val kept = here.toSeq.flatMap(_.expectedRetained).product
-        Guess(p.logicalLink.flatMap(stats(_).rows).map(_.value * kept), here)
+        val rows = p.logicalLink.flatMap(stats(_).rows)
+        Guess(rows.map(_.value * kept), rows.map(_.source), here)
     }
   }
 }
 
-/** What was estimated of an operator's output, and the runtime filters in it whose join is still above. */
-final private case class Guess(rows: Option[Double], filters: Set[FilterRecord])
+/** What was estimated of an operator's output, by what, and the runtime filters in it whose join is still above. */
+final private case class Guess(rows: Option[Double], source: Option[Source], filters: Set[FilterRecord])
 
 private[springbok] object PlanNumbers {
 

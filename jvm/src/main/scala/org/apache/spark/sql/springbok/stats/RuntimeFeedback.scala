@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats
 
-import org.apache.spark.sql.catalyst.plans.logical.Join
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 
@@ -15,6 +15,12 @@ trait RuntimeFeedback {
    * if there are no such filters.
    */
   def retainedFor(join: Join): Option[Double]
+
+  /**
+   * Fraction of a plan's rows that is expected to be left by the runtime filters in the stages below it whose joins are not
+   * part of it.
+   */
+  def retainedAbove(plan: LogicalPlan): Double
 
   /** Whether no two rows of a finished broadcast have the same keys; None if that is not known. */
   def keysAreUnique(broadcast: BroadcastQueryStageExec): Option[Boolean]

@@ -27,7 +27,8 @@ final case class NodeEntry(
     filter: Option[String],
     estimatedRows: Option[Double],
     rows: Option[Long],
-    aggregate: Option[AggregateEntry] = None
+    aggregate: Option[AggregateEntry] = None,
+    history: Option[HistoryEntry] = None
 )
 
 @describe(

@@ -36,13 +36,14 @@ final case class JoinEntry(
 )
 
 @describe(
-  "One input of a join: the tables that it reads, by their ids, and where its keys come from; what the decision was made from, what was estimated at first, and what was observed."
+  "One input of a join: the tables that it reads, by their ids, and where its keys come from; what the decision was made from, what was estimated at first, and what was observed. history are the runs that its rows were learned from."
 )
 final case class SideEntry(
     tables: Seq[Long],
     keys: Seq[KeyColumnEntry],
     rows: Option[Double],
-    @oneOf("runtime", "analyzed", "footer", "connector", "estimated", "unknown") rowsSource: String,
+    @oneOf("runtime", "history", "analyzed", "log", "footer", "connector", "estimated", "unknown")
+    rowsSource: String,
     rowBytes: Option[Double],
     boundBytes: Option[Double],
     partitioned: Boolean,
@@ -51,7 +52,8 @@ final case class SideEntry(
     estimatedBytes: Option[Double],
     observedRows: Option[Long],
     observedBytes: Option[Long],
-    @atLeast(1) qError: Option[Double]
+    @atLeast(1) qError: Option[Double],
+    history: Option[HistoryEntry] = None
 )
 
 object SideEntry {

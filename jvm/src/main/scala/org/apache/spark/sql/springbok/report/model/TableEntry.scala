@@ -10,7 +10,8 @@ final case class TableEntry(
     @oneOf("files", "connector", "hive", "cached", "other") source: String,
     format: String,
     rows: Option[Double],
-    @oneOf("runtime", "analyzed", "footer", "connector", "estimated", "unknown") rowsSource: String,
+    @oneOf("runtime", "history", "analyzed", "log", "footer", "connector", "estimated", "unknown")
+    rowsSource: String,
     missingStatistics: Seq[String],
     analyze: Option[String],
     slots: Seq[SlotEntry],
@@ -29,7 +30,8 @@ final case class TableEntry(
     filesRead: Option[Long] = None,
     bytesRead: Option[Long] = None,
     rowsRead: Option[Long] = None,
-    tasks: Option[Long] = None
+    tasks: Option[Long] = None,
+    history: Option[HistoryEntry] = None
 )
 
 /** The buckets of a table of files. Rows with equal values in these columns are in one bucket. */

@@ -115,7 +115,7 @@ private[springbok] object ReportPage {
   private def tables(r: QueryReport): NodeSeq = Html.table(
     Seq("table", "format", "bytes", "rows", "read", "columns"),
     r.tables.map { t =>
-      val rows = s"${Words.amount(t.rows)} (${t.rowsSource})"
+      val rows = s"${Words.amount(t.rows)} (${Words.source(t.rowsSource, t.history)})"
       Seq(
         text(t.name.getOrElse("?")),
         text(t.format),

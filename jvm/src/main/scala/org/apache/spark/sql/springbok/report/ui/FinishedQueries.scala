@@ -14,13 +14,15 @@ import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson}
+import org.apache.spark.sql.springbok.physical.LearnRows
+import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
+import org.apache.spark.sql.springbok.stats.history.History
 
 /**
  * Makes the report of each query of a context when the query has ended. The session keeps it, and the UI and the event log
- * get it. The query's numbers are added to the application's metrics.
+ * get it. The query's numbers are added to the application's metrics, and its rows teach the history.
  *
  * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
  * would have to wait.
@@ -35,12 +37,21 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionStart => LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
-      for (run <- LastReports.ended(e) if e.executionFailure.isEmpty)
+      for (run <- LastReports.ended(e) if e.executionFailure.isEmpty) {
         RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(report(run, e.qe)))
+        e.qe.sparkSession.withActive(RuleGuard("LearnRows", (), None, planning = false)(learn(run, e.qe)))
+      }
     case other => LastReports.event(other)
   }
 
-  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = events.end()
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
+    events.end()
+    History.endAll()
+  }
+
+  /** After the report: it shows what the query was planned with. */
+  private def learn(run: ExecutionEntry, qe: QueryExecution): Unit =
+    LearnRows(qe, ReportParts.stateOf(qe.optimizedPlan), run.action)
 
   private def report(run: ExecutionEntry, qe: QueryExecution): Unit = {
     val conf = qe.sparkSession.sessionState.conf

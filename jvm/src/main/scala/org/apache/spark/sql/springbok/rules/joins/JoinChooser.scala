@@ -8,6 +8,7 @@ import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Constraint, Distribution, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState}
+import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Decides the joins of one plan, one after the other from the leaves up. */
@@ -91,7 +92,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
   }
 
   /** Where the row count of a side comes from. */
-  private def source(side: LogicalPlan): Option[String] = planning.stats(side).rows.map(_.source.name)
+  private def source(side: LogicalPlan): Option[Source] = planning.stats(side).rows.map(_.source)
 
   /** What was ignored of the statistics of the tables that meet in this join, and in none below it. */
   private def ignoredStatistics(j: Join): Seq[Reason] = {

@@ -10,11 +10,12 @@ import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
+import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.source.{ByIdentity, RelationStats, TableFooters}
 
 /**
- * Rows, bytes and columns of logical plans: from finished stages, the catalog and footers, and Impala's formulas above
- * them. Remembers its answers, so one instance serves one planning. Each family of operators has a rule of its own in this
+ * Rows, bytes and columns of logical plans: from finished stages, earlier queries, the catalog and footers, and Impala's
+ * formulas above them. Remembers its answers, so one instance serves one planning. Each family of operators has a rule of its own in this
  * package.
  *
  * @param feedback
@@ -56,10 +57,15 @@ final class PlanStats(
   /** What was left out of a relation's statistics, and why. */
   def ignored(relation: LogicalRelation): Seq[Reason] = relations.ignored(relation)
 
-  private def compute(plan: LogicalPlan): Estimate = plan match {
+  private def compute(plan: LogicalPlan): Estimate = {
+    val e = byStatistics(plan)
+    lasting.history.fold(e)(_.applied(plan, e, feedback.fold(1.0)(_.retainedAbove(plan))))
+  }
+
+  private def byStatistics(plan: LogicalPlan): Estimate = plan match {
     case s: LogicalQueryStage => feedback.fold(apply(s.logicalPlan))(StageStats(s, apply(s.logicalPlan), _))
     case leaf: LeafNode => LeafStats(leaf, relations, apply)
-    case f: Filter => FilterStats(f, apply(f.child))
+    case f: Filter => FilterStats(f, apply(f.child), lasting.history)
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
     case j: Join => JoinStats(j, apply(j.left), apply(j.right), feedback)
@@ -108,8 +114,11 @@ object PlanStats {
    * Estimates that all plannings of a query share, by the very node. Nothing that runs can change them: they are of files
    * and the operators on them, and of finished stages and the operators on those. Estimates of running stages and of
    * cached tables are not among them. Adaptive execution plans again after each stage.
+   *
+   * @param history
+   *   what earlier queries have taught, None for estimates by statistics alone
    */
-  final class Lasting {
+  final class Lasting(val history: Option[QueryHistory] = None) {
     private val files = ByIdentity[LogicalPlan, Estimate]()
     private val finished = ByIdentity[LogicalPlan, Estimate]()
 

@@ -12,15 +12,23 @@ import org.apache.spark.sql.execution.datasources.FileIndex
  * Delta is no dependency. Its classes are case classes, so they are read as products, by the names and places of their fields:
  * `DeltaScan(version, files, total, partition, scanned)` and `DataSize(bytesCompressed, rows, files, logicalRows)`.
  */
-private[source] object LogRows {
+private[stats] object LogRows {
   def of(index: FileIndex): Option[Double] =
     for {
-      prepared <- product(index, "PreparedDeltaFileIndex")
-      scan <- prepared.productIterator.flatMap(product(_, "DeltaScan")).nextOption()
+      scan <- scanOf(index)
       scanned <- scan.productIterator.flatMap(product(_, "DataSize")).toSeq.lastOption
       rows <- number(scanned, logicalRows).orElse(number(scanned, rows))
     } yield rows.toDouble
 
+  /** The version of the table that the query reads, if it has a condition on the table. */
+  def version(index: FileIndex): Option[Long] = scanOf(index).flatMap(number(_, version))
+
+  private def scanOf(index: FileIndex): Option[Product] =
+    product(index, "PreparedDeltaFileIndex").flatMap(
+      _.productIterator.flatMap(product(_, "DeltaScan")).nextOption()
+    )
+
+  private val version = 0
   private val rows = 1
   private val logicalRows = 3
 

@@ -4,6 +4,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.JoinCost
+import org.apache.spark.sql.springbok.stats.estimate.Source
 
 class JoinStrategySuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
@@ -28,7 +29,7 @@ class JoinStrategySuite extends SpringbokTest {
     val df = same("SELECT count(*), max(b.t) FROM big b JOIN small s ON b.k = s.k")
     assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec])
     val d = record(df).joins.head.planned.get
-    assert(d.leftSource.contains("footer") || d.leftSource.contains("estimated"))
+    assert(d.leftSource.contains(Source.Footer) || d.leftSource.contains(Source.Estimated))
     assert(d.choice.reason.code == "LOWEST_COST")
   }
 

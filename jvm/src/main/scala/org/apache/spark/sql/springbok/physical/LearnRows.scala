@@ -1,0 +1,41 @@
+package org.apache.spark.sql.springbok.physical
+
+import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.stats.history.QueryHistory
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.sql.springbok.stats.source.ByIdentity
+
+/**
+ * Teaches the history what the parts of a finished query have had for rows.
+ *
+ * '''Settings''': `spark.springbok.history.*`.
+ */
+private[springbok] object LearnRows {
+
+  /** A query that runs again counts anew, but its exchanges do not. */
+  private val learned = ByIdentity[QueryExecution, java.lang.Boolean]()
+
+  /**
+   * @param state
+   *   what planning remembers of the query, if Springbok has planned it
+   * @param action
+   *   what was done with the result
+   */
+  def apply(qe: QueryExecution, state: Option[PlanningState], action: String): Unit = {
+    val conf = qe.sparkSession.sessionState.conf
+    for {
+      history <- state.flatMap(_.lasting.history).orElse(QueryHistory.current())
+      if conf.getConf(SpringbokConf.ENABLED) && learned.asMap.putIfAbsent(qe, true) == null
+    } {
+      history.end()
+      val stats = new PlanStats(lasting = state.fold(new PlanStats.Lasting)(_.lasting))
+      val counted = new ObservedRows(stats.footers(_).filter(_.exact).map(_.rows))
+      history.learn(counted.of(qe.executedPlan, !mayStop(action)), stats(_).rows.map(_.value))
+    }
+  }
+
+  /** Actions that hand rows over one by one, and may be stopped. */
+  private def mayStop(action: String): Boolean = action.contains("Iterator") || action.contains("foreach")
+}

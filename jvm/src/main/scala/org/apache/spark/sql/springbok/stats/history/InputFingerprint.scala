@@ -1,0 +1,61 @@
+package org.apache.spark.sql.springbok.stats.history
+
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, Range}
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.execution.datasources.{FileIndex, PartitioningAwareFileIndex}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.springbok.catalyst.FileTable
+import org.apache.spark.sql.springbok.stats.estimate.Estimate
+import org.apache.spark.sql.springbok.stats.source.{LogRows, PartitionListing}
+
+/**
+ * What tells one state of a query's input from another, without reading it.
+ *
+ * @param files
+ *   how many there are; 0 for inputs that are not listed
+ * @param bytes
+ *   the size of all of them
+ * @param state
+ *   names and times of the files, or the version of the table
+ */
+final private[springbok] case class InputFingerprint(files: Long, bytes: Long, state: Digest)
+
+private[history] object InputFingerprint {
+
+  /** Files whose names are looked at. Of more files, these are spread evenly among all. */
+  private val maxNames = 4096
+
+  /** Of one input; None if its changes would go unnoticed. */
+  def of(leaf: LogicalPlan): Option[InputFingerprint] = leaf match {
+    case FileTable(_, fs) => PartitionListing.of(fs.location).map(listed).orElse(versioned(fs.location))
+    case s: DataSourceV2ScanRelation if IcebergScan.is(s) =>
+      for (v <- IcebergScan.version(s); bytes <- Estimate.known(s.stats.sizeInBytes))
+        yield InputFingerprint(0, bytes.toLong, Digest.text(v))
+    // It is filled once.
+    case m: InMemoryRelation if m.cacheBuilder.isCachedColumnBuffersLoaded =>
+      val s = m.computeStats()
+      Some(InputFingerprint(0, s.sizeInBytes.toLong, Digest.text(s.rowCount.toString)))
+    // Their keys say what they hold.
+    case _: Range | _: LocalRelation => Some(InputFingerprint(0, 0, Digest.text("constant")))
+    case _ => None
+  }
+
+  private def listed(index: PartitioningAwareFileIndex): InputFingerprint = {
+    val files = index.allFiles().toIndexedSeq
+    val step = 1 + files.size / maxNames
+    // The sum does not depend on the order in which folders are listed.
+    var (bytes, newest, names) = (0L, 0L, 0L)
+    for (i <- files.indices) {
+      val f = files(i)
+      bytes += f.getLen
+      newest = math.max(newest, f.getModificationTime)
+      if (i % step == 0) names += scala.util.hashing.byteswap64(f.getPath.getName.hashCode + f.getLen)
+    }
+    InputFingerprint(files.size.toLong, bytes, Digest(newest, names))
+  }
+
+  private def versioned(index: FileIndex): Option[InputFingerprint] =
+    LogRows.version(index).map { v =>
+      InputFingerprint(0, index.sizeInBytes, Digest.text(v.toString))
+    }
+}

@@ -1,0 +1,225 @@
+package org.apache.spark.sql.springbok.stats.history
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
+import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.stats.source.ByIdentity
+
+/**
+ * Keys of parts of queries, by what they compute: equal for parts of different queries that have equal rows if their tables
+ * are equal.
+ *
+ *   - Tables count by their names or paths, columns by their names, and not by the numbers that Spark gives to attributes.
+ *   - Filters and inner joins are one set of inputs and one set of conjuncts: neither the order of joins nor the place of a
+ *     filter matters.
+ *   - Projections and sorts do not change the rows, so they do not count. A column that is computed counts by its expression.
+ *   - A query stage counts as the plan that it was made from, and so does a cached table.
+ *   - Conjuncts of dynamic partition pruning do not count: their join removes the same rows. Springbok's runtime filters are
+ *     not part of logical plans.
+ *
+ * A part has no key if it is not deterministic, reads a subquery, or has an operator or a function that is not known here.
+ * Rows below a limit are not deterministic.
+ *
+ * @param literals
+ *   whether the values of literals count, or only their types
+ */
+final private[history] class PlanKeys(literals: Boolean) {
+  import PlanKeys._
+
+  private val known = ByIdentity[LogicalPlan, Option[Block]]()
+
+  /** The key of a plan, None if it has none. */
+  def apply(plan: LogicalPlan): Option[Digest] = block(plan).flatMap(_.digest)
+
+  private def block(plan: LogicalPlan): Option[Block] = Option(known.getIfPresent(plan)).getOrElse {
+    val b = make(plan)
+    known.put(plan, b)
+    b
+  }
+
+  private def make(plan: LogicalPlan): Option[Block] = plan match {
+    case s: LogicalQueryStage => block(s.logicalPlan)
+    case Filter(condition, child) =>
+      block(child).map(_.filtered(PlanKeys.conjuncts(condition)))
+    case Project(list, child) => block(child).map(_.computing(list))
+    case Join(left, right, _: InnerLike, condition, _) =>
+      for (l <- block(left); r <- block(right))
+        yield l.joined(r).filtered(condition.toSeq.flatMap(PlanKeys.conjuncts))
+    case _: Sort | _: SubqueryAlias | _: View | _: RepartitionOperation | _: ResolvedHint | _: ReturnAnswer |
+        _: RebalancePartitions | _: Subquery =>
+      block(plan.children.head)
+    case other => input(other).map(i => new Block(Seq(i), Nil, Map.empty))
+  }
+
+  private def input(plan: LogicalPlan): Option[Input] = plan match {
+    case m: InMemoryRelation => cached(m)
+    case leaf: LeafNode =>
+      for (digest <- InputKey(leaf))
+        yield Input(digest, leaf.output.map(a => a.exprId -> InputKey.column(a)).toMap)
+    case a: Aggregate => block(a.child).flatMap(aggregated(a, _))
+    case j: Join => outer(j)
+    case u: Union => united(u)
+    case w: Window => block(w.child).flatMap(b => b.digest.map(widened(w, b, _)))
+    case g: Generate =>
+      for (b <- block(g.child); child <- b.digest; by <- b.key(g.generator)) yield {
+        val digest = Digest.of(s"generate ${g.outer}", child, by)
+        Input(digest, Input.columns(digest, g.generatorOutput) ++ b.passed(g.child.output))
+      }
+    case e: Expand =>
+      for {
+        b <- block(e.child)
+        child <- b.digest
+        rows <- Digest.all(e.projections)(p => Digest.all(p)(b.key).map(Digest.of("row", _)))
+      } yield Input.of(Digest.of("expand", child +: rows), e.output)
+    case _ => None
+  }
+
+  private def cached(m: InMemoryRelation): Option[Input] = for {
+    plan <- SparkPlanning.cachedPlan(m).filter(_.output.size == m.output.size)
+    digest <- apply(plan)
+  } yield Input.of(Digest.of("cached", digest), m.output)
+
+  private def aggregated(a: Aggregate, b: Block): Option[Input] = for {
+    child <- b.digest
+    by <- Digest.all(a.groupingExpressions)(b.key)
+  } yield {
+    val digest = Digest.of("aggregate", child, Digest.unordered("by", by.distinct))
+    Input(digest, b.computed(a.aggregateExpressions))
+  }
+
+  /** Joins other than inner ones. A right outer join is a left outer join of the sides in the other order. */
+  private def outer(j: Join): Option[Input] = {
+    val (name, first, second) = j.joinType match {
+      case RightOuter => (LeftOuter.toString, j.right, j.left)
+      // It has an attribute of its own, which says whether a row was found.
+      case _: ExistenceJoin => ("existence", j.left, j.right)
+      case t => (t.toString, j.left, j.right)
+    }
+    for {
+      l <- block(first)
+      r <- block(second)
+      left <- l.digest
+      right <- r.digest
+      on <- Digest.all(j.condition.toSeq.flatMap(PlanKeys.conjuncts))(sides(l, r).apply)
+    } yield {
+      val digest = Digest.of(name, left, right, Digest.unordered("on", on.distinct))
+      val exists = j.joinType match {
+        case ExistenceJoin(found) => Input.columns(digest, Seq(found))
+        case _ => Map.empty
+      }
+      val (ofLeft, ofRight) = (l.passed(first.output), r.passed(second.output))
+      Input(digest, tagged("left", ofLeft) ++ tagged("right", ofRight) ++ exists)
+    }
+  }
+
+  private def sides(l: Block, r: Block): ExpressionKey = new ExpressionKey(
+    literals,
+    a => l.column(a).map(Digest.of("left", _)).orElse(r.column(a).map(Digest.of("right", _)))
+  )
+
+  private def united(u: Union): Option[Input] =
+    Digest
+      .all(u.children) { c =>
+        for (b <- block(c); child <- b.digest; columns <- Digest.all(c.output)(b.key))
+          yield Digest.of("branch", child +: columns)
+      }
+      .map(branches => Input.of(Digest.of("union", branches), u.output))
+
+  private def widened(w: Window, b: Block, child: Digest): Input =
+    Input(Digest.of("window", child), b.passed(w.child.output) ++ b.computed(w.windowExpressions))
+
+  /**
+   * Inputs that are joined and filtered, in any order.
+   *
+   * @param conjuncts
+   *   conditions of the filters and joins, in terms of the inputs' attributes and of those that are computed
+   * @param aliases
+   *   expressions of the attributes that projections compute
+   * @param done
+   *   the digests of the first conjuncts, which are known from a part of it
+   */
+  final private class Block(
+      val inputs: Seq[Input],
+      val conjuncts: Seq[Expression],
+      val aliases: Map[ExprId, Expression],
+      done: Seq[Digest] = Nil
+  ) {
+    private val columns = mutable.Map.empty[ExprId, Option[Digest]]
+
+    /** Equal inputs, as those of a self-join, are told apart by their order. */
+    private def ofInput(id: ExprId): Option[Digest] = {
+      val at = inputs.indexWhere(_.columns.contains(id))
+      Option.when(at >= 0) {
+        val input = inputs(at)
+        val before = inputs.take(at).count(_.digest == input.digest)
+        Digest.of(s"input $before", input.digest, input.columns(id))
+      }
+    }
+
+    private val expressions = new ExpressionKey(literals, column)
+
+    def key(e: Expression): Option[Digest] = expressions(e)
+
+    def column(a: Attribute): Option[Digest] = columns.synchronized {
+      columns.getOrElseUpdate(a.exprId, ofInput(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_))))
+    }
+
+    private lazy val where: Option[Seq[Digest]] =
+      Digest.all(conjuncts.drop(done.size))(key(_)).map(done ++ _)
+
+    lazy val digest: Option[Digest] = where.map { all =>
+      val inner = Digest.unordered("inputs", inputs.map(_.digest))
+      Digest.of("block", inner, Digest.unordered("where", all.distinct))
+    }
+
+    def filtered(by: Seq[Expression]): Block =
+      if (by.isEmpty) this else new Block(inputs, conjuncts ++ by, aliases, where.getOrElse(Nil))
+
+    def joined(o: Block): Block = {
+      // Equal inputs get other numbers.
+      val distinct = inputs.map(_.digest).intersect(o.inputs.map(_.digest)).isEmpty
+      val known = for (mine <- where if distinct; others <- o.where) yield mine ++ others
+      new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases, known.getOrElse(Nil))
+    }
+
+    def computing(list: Seq[NamedExpression]): Block = {
+      val made = list.collect { case a: Alias => a.exprId -> a.child }
+      if (made.isEmpty) this else new Block(inputs, conjuncts, aliases ++ made, where.getOrElse(Nil))
+    }
+
+    /** Columns that an operator above passes on. */
+    def passed(output: Seq[Attribute]): Map[ExprId, Digest] =
+      output.flatMap(a => column(a).map(a.exprId -> _)).toMap
+
+    /** Columns that an operator above computes. */
+    def computed(list: Seq[NamedExpression]): Map[ExprId, Digest] =
+      list.flatMap(e => key(e).map(e.exprId -> _)).toMap
+  }
+}
+
+private[history] object PlanKeys extends PredicateHelper {
+
+  /** Conjuncts that decide the rows. */
+  private def conjuncts(condition: Expression): Seq[Expression] =
+    PlanKeys.splitConjunctivePredicates(condition).filterNot(_.isInstanceOf[DynamicPruning])
+
+  private def tagged(tag: String, columns: Map[ExprId, Digest]): Map[ExprId, Digest] =
+    columns.map { case (id, c) => id -> Digest.of(tag, c) }
+
+  /** An input of filters and joins with its columns. A column without a digest is not deterministic. */
+  final private case class Input(digest: Digest, columns: Map[ExprId, Digest])
+
+  private object Input {
+    def of(digest: Digest, output: Seq[Attribute]): Input = Input(digest, columns(digest, output))
+
+    def columns(digest: Digest, output: Seq[Attribute]): Map[ExprId, Digest] =
+      output.zipWithIndex.map { case (a, i) =>
+        a.exprId -> Digest.of(s"column $i", digest)
+      }.toMap
+  }
+}

@@ -1,0 +1,186 @@
+package org.apache.spark.sql.springbok.stats.history
+
+import scala.util.Try
+
+import org.apache.spark.sql.catalyst.expressions.AttributeMap
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, ExpressionLabel, RuleGuard}
+import org.apache.spark.sql.springbok.conf.HistoryConf
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
+import org.apache.spark.sql.springbok.stats.source.ByIdentity
+
+/**
+ * The history as one query sees it. What it has read once stays as it is for all plannings of the query. Once the query has
+ * ended nothing more is read: its report shows what it was planned with, and not what it has taught itself.
+ *
+ * '''Why the answer cannot change''': only the expected rows of an estimate change. What is proven stays as statistics say:
+ * bounds, unique keys and ranges. So a history that is wrong makes no broadcast possible that was not possible without it.
+ *
+ * '''Settings''': `spark.springbok.history.*`.
+ */
+final private[springbok] class QueryHistory(history: History) {
+  private val keys = new PlanKeys(literals = true)
+  private val shapes = new PlanKeys(literals = false)
+  private val read = ByIdentity[LogicalPlan, Option[LearnedRows]]()
+  private val fingerprints = ByIdentity[AnyRef, Option[InputFingerprint]]()
+  @volatile private var ended = false
+
+  /**
+   * The estimate with the rows that the history knows.
+   *
+   * @param retained
+   *   the fraction of them that is expected to be left by runtime filters of joins above, in the stages below
+   */
+  def applied(plan: LogicalPlan, e: Estimate, retained: => Double): Estimate = {
+    if (plan.children.isEmpty && !ended) guarded(())(QueryHistory.leaves(plan).foreach(fingerprint))
+    if (!QueryHistory.asks(plan, e)) e
+    else
+      guarded(e) {
+        val found = for (learned <- rows(plan); now <- inputs(plan)) yield {
+          val c = Confidence.of(learned.inputs, now)
+          if (c.share < Confidence.least) e
+          else {
+            val n = math.max(1.0, c.rows(learned.rows.toDouble, e.rows.map(_.value)) * retained)
+            QueryHistory.expecting(e, n, Source.History(learned.runs, learned.lastMs))
+          }
+        }
+        found.getOrElse(e)
+      }
+  }
+
+  /** The fraction of a table's rows that conditions of this form select. */
+  def selectivity(f: Filter): Option[LearnedSelectivity] =
+    guarded(Option.empty[LearnedSelectivity]) {
+      if (ended) None else shapes(f).flatMap(history.selectivity)
+    }
+
+  private def rows(plan: LogicalPlan): Option[LearnedRows] =
+    Option(read.getIfPresent(plan)).getOrElse {
+      if (ended) None
+      else {
+        val found = keys(plan).flatMap(history.rows)
+        read.put(plan, found)
+        found
+      }
+    }
+
+  /** The query has ended. */
+  def end(): Unit = ended = true
+
+  /**
+   * The query has ended, and parts of it have had these rows.
+   *
+   * @param tableRows
+   *   rows of a table, None if unknown
+   */
+  def learn(observed: Seq[(LogicalPlan, Long)], tableRows: LogicalPlan => Option[Double]): Unit = {
+    end()
+    val (now, most) = (System.currentTimeMillis(), SQLConf.get.getConf(HistoryConf.MAX_ENTRIES))
+    val keyed = for ((plan, n) <- observed; key <- keys(plan)) yield key -> ((plan, n))
+    // Projections have the key of what they project.
+    val entries = for ((key, (plan, n)) <- keyed.toMap.toSeq; from <- inputs(plan)) yield {
+      val ofForm = for {
+        f <- QueryHistory.condition(plan)
+        shape <- shapes(f)
+        all <- tableRows(f.child) if all >= 1
+      } yield {
+        val part = math.max(1.0, n.toDouble) / math.max(all, n.toDouble)
+        LearnedEntry.OfSelectivity(shape, history.learnSelectivity(shape, part, now, most))
+      }
+      LearnedEntry.OfRows(key, history.learn(key, n, from, now, most), label(plan)) +: ofForm.toSeq
+    }
+    history.share(entries.flatten)
+  }
+
+  /** What an entry is about, for people; None if that is not to be stored. */
+  private def label(plan: LogicalPlan): Option[String] =
+    Option.unless(SQLConf.get.getConf(HistoryConf.REDACT))(QueryHistory.label(plan))
+
+  /** What a plan reads; None if changes of a part of it would go unnoticed. */
+  private def inputs(plan: LogicalPlan): Option[Seq[InputFingerprint]] = {
+    val leaves = QueryHistory.leaves(plan)
+    val all = for (leaf <- leaves; key <- keys(leaf); of <- fingerprint(leaf)) yield key -> of
+    // Plans with one key may have their inputs in any order.
+    Option.when(all.size == leaves.size)(all.sortBy(_._1).map(_._2))
+  }
+
+  /** Taken when the query is planned: a write to a table may change the list of its files while the query runs. */
+  private def fingerprint(leaf: LogicalPlan): Option[InputFingerprint] = {
+    val of: AnyRef = leaf match {
+      case r: LogicalRelation => r.relation
+      case other => other
+    }
+    Option(fingerprints.getIfPresent(of)).getOrElse {
+      val made = InputFingerprint.of(leaf)
+      // A cached table has none before it is filled.
+      if (made.isDefined) fingerprints.put(of, made)
+      made
+    }
+  }
+
+  private def guarded[T](otherwise: T)(body: => T): T = RuleGuard("History", otherwise, None)(body)
+}
+
+private[springbok] object QueryHistory {
+
+  /** For a query of the active session; None if the session goes without a history. */
+  def current(): Option[QueryHistory] =
+    if (!SQLConf.get.getConf(HistoryConf.ENABLED)) None
+    else Try(new QueryHistory(History.of(SparkSession.active.sparkContext))).toOption
+
+  /** Whether the rows may be known better than by the estimate. Others follow from those of their inputs. */
+  private def asks(plan: LogicalPlan, e: Estimate): Boolean = plan match {
+    case _: Filter | _: Join | _: Aggregate | _: Generate => true
+    // Statistics of a table are of the files that are read now.
+    case _: LogicalQueryStage => false
+    case _: LeafNode => e.rows.isEmpty
+    case _ => false
+  }
+
+  /** With other expected rows. No bound gets lower; rows that were there are possible. */
+  private def expecting(e: Estimate, n: Double, source: Source): Estimate = {
+    val rows = e.rows.fold(Rows(n, unbounded, source)) { r =>
+      Rows(n, math.max(r.bound, n), source, math.max(r.most, n))
+    }
+    val before = e.rows.fold(0.0)(_.value)
+    // A column has as many values as there are rows if nothing else is known.
+    val columns =
+      if (n <= before) e.columns
+      else
+        AttributeMap(e.columns.toSeq.map { case (a, c) =>
+          a -> (if (c.remaining < before) c else c.copy(remaining = c.ndv.getOrElse(c.table.rows)))
+        })
+    e.copy(columns = columns).withRows(Some(rows))
+  }
+
+  /** Rows that nothing bounds. */
+  private val unbounded = Long.MaxValue.toDouble
+
+  private def label(plan: LogicalPlan): String = {
+    val tables = leaves(plan).collect { case BaseTable(name) => name }.distinct.sorted.mkString(", ")
+    val what = plan match {
+      case f: Filter => s" where ${ExpressionLabel(f.condition)}"
+      case a: Aggregate => s" by ${a.groupingExpressions.map(ExpressionLabel).mkString(", ")}"
+      case j: Join => j.condition.fold("")(c => s" on ${ExpressionLabel(c)}")
+      case _ => ""
+    }
+    s"${plan.nodeName} of $tables$what"
+  }
+
+  /** The condition on a table. */
+  private def condition(plan: LogicalPlan): Option[Filter] = plan match {
+    case Project(_, child) => condition(child)
+    case f @ Filter(_, _: LogicalRelation) => Some(f)
+    case _ => None
+  }
+
+  /** What a plan reads, also below its stages. */
+  private def leaves(plan: LogicalPlan): Seq[LogicalPlan] = plan.collectLeaves().flatMap {
+    case s: LogicalQueryStage => leaves(s.logicalPlan)
+    case leaf => Seq(leaf)
+  }
+}
