@@ -1,4 +1,4 @@
-"""Pictures of reports where people see them, taken in a real browser: the Spark UI, the History Server, a notebook, a phone.
+"""Pictures of reports in the Spark UI, the History Server, a notebook and a phone, taken in a real browser.
 
 They are written to the folder that SPRINGBOK_PICTURES names, as `make tour` does for docs/pictures.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import browser
 import nbformat
@@ -54,8 +55,8 @@ def test_a_report_in_a_notebook(tmp_path: Path, pictures: Path) -> None:
     shown = [c for c in notebook.cells if any("text/html" in o.get("data", {}) for o in c.get("outputs", []))]
     assert shown
     notebook.cells = shown[:1]
-    page = tmp_path / "notebook.html"
-    page.write_text(HTMLExporter().from_notebook_node(notebook)[0], encoding="utf-8")
+    page, exporter = tmp_path / "notebook.html", cast("Any", HTMLExporter)
+    page.write_text(exporter().from_notebook_node(notebook)[0], encoding="utf-8")
     _taken(page.as_uri(), pictures / "notebook.png", width=1100)
 
 
