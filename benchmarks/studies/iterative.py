@@ -34,7 +34,7 @@ _NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.ev
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
     "Springbok": ARMS["springbok"],
-    "without single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "false"}),
+    "with single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "true"}),
     "without a budget": Arm("", springbok=True, settings={_BUDGET: "0"}),
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
 }

@@ -18,7 +18,7 @@ JOB = """
 import os, time
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
-for key, value in (("runtimeFilter.minBenefitMs", 0), ("planning.budget", 0), ("planning.singleNode", "false")):
+for key, value in (("runtimeFilter.minBenefitMs", 0), ("planning.budget", 0)):
     spark.conf.set(f"spark.springbok.{key}", str(value))
 spark.range(100000).selectExpr("id", "id % 1000 AS k").write.parquet("facts")
 spark.range(1000).selectExpr("id AS k", "concat('<b>', id) AS name").write.parquet("dims")

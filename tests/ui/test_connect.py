@@ -105,7 +105,6 @@ def test_reports_of_a_connect_session(tmp_path: Path) -> None:
         f"spark.sql.extensions={springbok.session.EXTENSION}",
         "spark.springbok.runtimeFilter.minBenefitMs=0",
         "spark.springbok.planning.budget=0",
-        "spark.springbok.planning.singleNode=false",
     )
     with server(tmp_path, *conf) as address:
         out = client(tmp_path, address)

@@ -39,7 +39,11 @@ def session(warehouse: Path, form: str = "") -> SparkSession:
             builder = builder.config(key, value)
         builder = builder.config("spark.sql.extensions", EXTENSIONS[form])
     builder = springbok.configure(
-        builder, runtimeFilter_minBenefitMs=0, runtimeFilter_minRejection=0, planning_budget=0
+        builder,
+        runtimeFilter_minBenefitMs=0,
+        runtimeFilter_minRejection=0,
+        planning_budget=0,
+        planning_singleNode="true",
     )
     spark = (
         builder.master("local[2]")

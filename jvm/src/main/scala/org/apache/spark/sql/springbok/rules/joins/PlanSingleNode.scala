@@ -41,6 +41,8 @@ import org.apache.spark.sql.springbok.stats.source.{Input, InputSize}
  * deterministic, so none depends on the partition of a row. A hash table is built only from a side without a join, whose size
  * is bounded by that of its files.
  *
+ * It is off by default: where the work on the data takes longer than starting stages, other cores are idle meanwhile.
+ *
  * '''Settings''': `spark.springbok.planning.singleNode`, `spark.springbok.planning.budget`.
  */
 object PlanSingleNode extends Rule[LogicalPlan] {

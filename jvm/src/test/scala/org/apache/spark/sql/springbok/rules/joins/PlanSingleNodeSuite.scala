@@ -11,7 +11,7 @@ import org.apache.spark.sql.springbok.report.SpringbokReport
 class PlanSingleNodeSuite extends SpringbokTest {
 
   override protected def sessionConf: Map[String, String] =
-    super.sessionConf + (PlanningConf.BUDGET.key -> "0.05")
+    super.sessionConf + (PlanningConf.BUDGET.key -> "0.05") + (PlanningConf.SINGLE_NODE.key -> "true")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()

@@ -14,7 +14,7 @@ class PlanningBudgetSuite extends SpringbokTest with Eventually {
 
   // With two large sides, Springbok's costs and Spark's sizes differ.
   override protected def sessionConf: Map[String, String] =
-    super.sessionConf ++ shuffled + (PlanningConf.BUDGET.key -> "0.05") + (PlanningConf.SINGLE_NODE.key -> "false")
+    super.sessionConf ++ shuffled + (PlanningConf.BUDGET.key -> "0.05")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
