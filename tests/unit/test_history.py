@@ -36,6 +36,17 @@ def test_the_latest_entry_of_a_key_counts(tmp_path: Path) -> None:
     assert found.ignored == 0 and len(found.files) == 2 and found.entries[1].input_bytes == 2048
 
 
+def test_the_line_that_the_jvm_writes(tmp_path: Path) -> None:
+    # The same line stands in SharedHistorySuite.
+    text = (
+        '1f6abab4 {"v":1,"rows":120,"key":"00000000000000010000000000000002","runs":3,"last":1764000000000,'
+        '"inputs":[[2,1024,"00000000000000030000000000000004"]],"label":"Filter of t"}'
+    )
+    write(tmp_path, "history-aa-0.jsonl", text)
+    (e,) = history.read(tmp_path).entries
+    assert (e.rows, e.runs, e.last_ms, e.input_bytes, e.label) == (120, 3, 1764000000000, 1024, "Filter of t")
+
+
 @pytest.mark.parametrize(
     "bad",
     [

@@ -4,6 +4,8 @@ import java.nio.file.Files
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, Join, LogicalPlan}
@@ -16,6 +18,7 @@ import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.report.ReportJson
 import org.apache.spark.sql.springbok.report.page.ReportPage
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.scalatest.Assertion
 
 /** What queries learn from queries that have ended. */
@@ -128,7 +131,7 @@ class LearnedRowsSuite extends HistoryTest {
   test("an estimate from the history has the bounds that it has without") {
     learned(star): Unit
     for (p <- optimized(star).collect { case p @ (_: Filter | _: Join | _: Aggregate) => p }) {
-      val (with1, without) = (served(p), new org.apache.spark.sql.springbok.stats.operator.PlanStats()(p))
+      val (with1, without) = (served(p), new PlanStats()(p))
       assert(with1.rows.get.bound >= without.rows.get.bound)
       assert(with1.columns.values.map(_.uniqueness).toSet == without.columns.values.map(_.uniqueness).toSet)
     }
@@ -321,6 +324,27 @@ class LearnedRowsSuite extends HistoryTest {
     conf("spark.springbok.internal.failIn" -> "LearnRows") {
       learned(star): Unit
       assert(history.size == 0)
+    }
+  }
+
+  test("what one application has learned another one finds in the folder, named or redacted") {
+    val plan = optimized("SELECT * FROM orders WHERE o % 3 = 0").collectFirst(filter).get
+    for (redact <- Seq(false, true)) {
+      val shared = Files.createTempDirectory("history")
+      def application = new History(
+        Some(new HistoryFolder(new Path(shared.toUri), new Configuration(false), 1 << 20, 100))
+      )
+      val first = application
+      conf(HistoryConf.REDACT.key -> redact.toString) {
+        new QueryHistory(first).learn(Seq(plan -> 13334L), _ => Some(40000.0))
+      }
+      first.flush(20000)
+      val second = application
+      second.flush(20000)
+      val stats = new PlanStats(lasting = new PlanStats.Lasting(Some(new QueryHistory(second))))
+      assert(stats(plan).rows.exists(r => r.value == 13334 && r.source.isInstanceOf[Source.History]))
+      val text = Files.list(shared).iterator.asScala.filter(_.toString.endsWith("jsonl")).map(Files.readString(_)).mkString
+      assert(text.contains("orders") != redact && text.contains("% 3") != redact, text)
     }
   }
 

@@ -52,6 +52,15 @@ class SharedHistorySuite extends AnyFunSuite {
     }
   }
 
+  test("the line that Python reads") {
+    // The same line stands in test_history.py.
+    val line =
+      """1f6abab4 {"v":1,"rows":120,"key":"00000000000000010000000000000002","runs":3,"last":1764000000000,""" +
+        """"inputs":[[2,1024,"00000000000000030000000000000004"]],"label":"Filter of t"}"""
+    val learned = LearnedRows(120, Seq(InputFingerprint(2, 1024, Digest(3, 4))), 3, 1764000000000L)
+    assert(HistoryLine.write(LearnedEntry.OfRows(Digest(1, 2), learned, Some("Filter of t"))) == line)
+  }
+
   test("what is not an entry of this version is left out, whatever it holds") {
     def line(json: String): String = {
       val crc = new java.util.zip.CRC32
