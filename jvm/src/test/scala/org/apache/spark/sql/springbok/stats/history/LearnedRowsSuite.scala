@@ -343,7 +343,13 @@ class LearnedRowsSuite extends HistoryTest {
       second.flush(20000)
       val stats = new PlanStats(lasting = new PlanStats.Lasting(Some(new QueryHistory(second))))
       assert(stats(plan).rows.exists(r => r.value == 13334 && r.source.isInstanceOf[Source.History]))
-      val text = Files.list(shared).iterator.asScala.filter(_.toString.endsWith("jsonl")).map(Files.readString(_)).mkString
+      val text = Files
+        .list(shared)
+        .iterator
+        .asScala
+        .filter(_.toString.endsWith("jsonl"))
+        .map(Files.readString(_))
+        .mkString
       assert(text.contains("orders") != redact && text.contains("% 3") != redact, text)
     }
   }
