@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.cost
 
-import org.apache.spark.SparkEnv
+import org.apache.spark.memory.UnifiedMemoryManager
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
@@ -14,11 +14,14 @@ class ClusterSuite extends SpringbokTest {
     "the memory of an executor is what Spark's memory manager shares, and the hosts are those that are there"
   ) {
     val sc = spark.sparkContext
-    val shared = SparkEnv.get.memoryManager.maxOnHeapStorageMemory
-    assert(Cluster.unifiedMemory(Runtime.getRuntime.maxMemory, sc.conf) == shared)
+    // The JVM's own heap counts more or less bytes as garbage collectors adapt.
+    val heap = 3L << 30
+    val testing = sc.conf.clone.set("spark.testing.memory", heap.toString)
+    val shared = UnifiedMemoryManager(testing, numCores = 1).maxOnHeapStorageMemory
+    assert(Cluster.unifiedMemory(heap, sc.conf) == shared)
     val offHeap =
       sc.conf.clone.set("spark.memory.offHeap.enabled", "true").set("spark.memory.offHeap.size", "5g")
-    assert(Cluster.unifiedMemory(Runtime.getRuntime.maxMemory, offHeap) == shared + (5L << 30))
+    assert(Cluster.unifiedMemory(heap, offHeap) == shared + (5L << 30))
     assert(Cluster.hosts(sc, SQLConf.get).contains(1))
     conf(ClusterConf.EXECUTORS.key -> "50")(
       assert(Cluster.hosts(sc, spark.sessionState.conf).isEmpty)
