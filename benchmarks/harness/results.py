@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,12 @@ class Table:
     rows: list[list[Any]]
     """The first row holds the names of the columns."""
     details: dict[str, Any] = field(default_factory=dict)
+
+
+def ratios(base: Sequence[float], arm: Sequence[float]) -> list[str]:
+    """The median, and the lowest and highest, of how many times faster each run was than the base's run beside it."""
+    found = sorted(b / a for b, a in zip(base, arm, strict=True))
+    return [f"{statistics.median(found):.2f}x", f"{found[0]:.2f} to {found[-1]:.2f}"]
 
 
 def machine(master: str, memory: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from springbok.errors import SpringbokError
 
 from benchmarks.harness import measure, runner
 from benchmarks.harness.arms import ARMS, Arm, applied
-from benchmarks.harness.results import Table
+from benchmarks.harness.results import Table, ratios
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,9 +103,8 @@ def _rows(name: str, measured: dict[str, _Runs]) -> list[list[str]]:
     base = next(iter(measured.values())).seconds
     rows = []
     for arm, r in measured.items():
-        ratios = sorted(off / on for off, on in zip(base, r.seconds, strict=True))
         took, rules = statistics.median(r.seconds), statistics.median(r.rules)
-        figures = [f"{took:.2f}", f"{statistics.median(ratios):.2f}x", f"{ratios[0]:.2f} to {ratios[-1]:.2f}"]
+        figures = [f"{took:.2f}", *ratios(base, r.seconds)]
         rows.append([name, str(r.queries), arm, *figures, f"{rules:.2f}", f"{rules / took:.1%}"])
     return rows
 

@@ -14,7 +14,7 @@ from springbok.errors import SpringbokError
 
 from benchmarks.harness import formats, runner
 from benchmarks.harness.arms import ARMS, applied
-from benchmarks.harness.results import Table
+from benchmarks.harness.results import Table, ratios
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,9 +89,8 @@ def _measured(spark: SparkSession, sql: str, runs: int) -> list[str]:
     if contents["spark"] != contents["springbok"]:
         raise SpringbokError(f"The tables differ after: {sql}.")
     off, on = (s[1:] for s in seconds.values())
-    ratios = sorted(a / b for a, b in zip(off, on, strict=True))
     figures = [f"{statistics.median(s):.2f}" for s in (off, on)]
-    return [*figures, f"{statistics.median(ratios):.2f}x", f"{ratios[0]:.2f} to {ratios[-1]:.2f}", str(used)]
+    return [*figures, *ratios(off, on), str(used)]
 
 
 def _filters(spark: SparkSession) -> dict[int, int]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import processes
 import pytest
 import springbok
-from processes import HOME, environment, free_port
+from processes import HOME, free_port
 
 CLIENT = """
 import json, sys
@@ -64,23 +63,8 @@ def server(folder: Path, *conf: str) -> Iterator[str]:
     """A Connect server in this folder; its address."""
     port = free_port()
     settings = [f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false", *conf]
-    options = [o for s in settings for o in ("--conf", s)]
-    command = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *options]
-    main = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with (folder / "server.log").open("w") as log:
-        process = subprocess.Popen([*command, *main], cwd=folder, env=environment(), stdout=log, stderr=log)
-        try:
-            deadline = time.monotonic() + 90
-            while True:
-                with socket.socket() as s:
-                    if s.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                assert process.poll() is None and time.monotonic() < deadline, (folder / "server.log").read_text()
-                time.sleep(0.3)
-            yield f"sc://127.0.0.1:{port}"
-        finally:
-            process.kill()
-            process.wait()
+    with processes.server(folder, "org.apache.spark.sql.connect.service.SparkConnectServer", port, settings, 90):
+        yield f"sc://127.0.0.1:{port}"
 
 
 def client(folder: Path, address: str) -> dict[str, object]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 import springbok
-from processes import HOME, environment, free_port
+from processes import HOME, environment, free_port, server
 
 SQL = """
 CREATE TABLE facts USING parquet AS SELECT id, id % 1000 AS k FROM range(10000);
@@ -34,28 +32,13 @@ def test_reports_name_the_user_of_the_session(tmp_path: Path) -> None:
         "spark.hadoop.hive.server2.thrift.bind.host=127.0.0.1",
         "spark.ui.enabled=false",
     ]
-    options = [o for s in settings for o in ("--conf", s)]
-    command = [str(HOME / "bin" / "spark-submit"), "--master", "local[2]", *options]
-    main = ["--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", "spark-internal"]
     (tmp_path / "q.sql").write_text(SQL)
-    with (tmp_path / "server.log").open("w") as log:
-        process = subprocess.Popen([*command, *main], cwd=tmp_path, env=environment(), stdout=log, stderr=log)
-        try:
-            deadline = time.monotonic() + 120
-            while True:
-                with socket.socket() as s:
-                    if s.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                assert process.poll() is None and time.monotonic() < deadline, (tmp_path / "server.log").read_text()
-                time.sleep(0.3)
-            beeline = [str(HOME / "bin" / "spark-class"), "org.apache.hive.beeline.BeeLine", "--outputformat=tsv2"]
-            session = ["-u", f"jdbc:hive2://127.0.0.1:{port}", "-n", "alice", "-f", "q.sql"]
-            done = subprocess.run(
-                [*beeline, *session], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
-            )
-        finally:
-            process.kill()
-            process.wait()
+    with server(tmp_path, "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2", port, settings, 120):
+        beeline = [str(HOME / "bin" / "spark-class"), "org.apache.hive.beeline.BeeLine", "--outputformat=tsv2"]
+        session = ["-u", f"jdbc:hive2://127.0.0.1:{port}", "-n", "alice", "-f", "q.sql"]
+        done = subprocess.run(
+            [*beeline, *session], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+        )
     found = re.findall(r"REPORT (\{.*\})", done.stdout)
     assert found, (done.stdout[-2000:], done.stderr[-2000:])
     assert {json.loads(r)["query"]["user"] for r in found} == {"alice"}

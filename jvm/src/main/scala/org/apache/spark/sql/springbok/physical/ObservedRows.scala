@@ -167,10 +167,7 @@ private[springbok] object ObservedRows {
     p.logicalLink.map(planned)
   }
 
-  private def keepsRows(p: SparkPlan): Boolean = p match {
-    case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec | _: CoalesceExec => true
-    case _ => false
-  }
+  private def keepsRows(p: SparkPlan): Boolean = KeepsRows(p) || p.isInstanceOf[CoalesceExec]
 
   private def outputRows(p: SparkPlan): Option[Long] = p match {
     case a: BaseAggregateExec if a.aggregateExpressions.exists(e => isPartial(e.mode)) => None

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -87,8 +88,12 @@ object PlanningState {
   def on(node: LogicalPlan): Option[PlanningState] =
     JoinState.of(node).map(_.query).orElse(node.getTagValue(tag))
 
-  /** Makes a plan carry the state of a query that is left to Spark. The root of a subquery is dropped once it is optimized. */
-  def leave(plan: LogicalPlan, state: PlanningState): Unit = {
+  /**
+   * Leaves a query to Spark: its plan carries the state, which says why. The root of a subquery is dropped once it is
+   * optimized.
+   */
+  def leave(plan: LogicalPlan, state: PlanningState, why: Reason): Unit = {
+    state.log.left = Some(why)
     plan.setTagValue(tag, state)
     plan match {
       case s: Subquery => s.child.setTagValue(tag, state)

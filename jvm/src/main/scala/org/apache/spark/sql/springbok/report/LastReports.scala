@@ -12,6 +12,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
 
 /**
@@ -41,6 +42,8 @@ object LastReports extends Logging {
   /**
    * A query has ended: one line in the log, its numbers in the application's metrics, and its report.
    *
+   * @param state
+   *   what its planning has decided
    * @param needed
    *   whether the report is made even if no session keeps it
    * @return
@@ -49,21 +52,20 @@ object LastReports extends Logging {
   private[report] def finished(
       run: ExecutionEntry,
       qe: QueryExecution,
+      state: PlanningState,
       metrics: QueryMetrics,
       needed: Boolean
   ): Option[(QueryReport, String)] = {
     val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
-    ReportParts.stateOf(qe.optimizedPlan).flatMap { state =>
-      val counts = QueryCounts.of(state, qe.executedPlan)
-      metrics.add(counts)
-      if (log.isInfoEnabled) logInfo(line(run, counts, qe))
-      Option.when(history > 0 || needed) {
-        val report = byUser(SpringbokReport.of(qe).copy(execution = Some(run)), run)
-        val json = ReportJson.write(report)
-        if (history > 0)
-          keep(qe.sparkSession, history, Entry(json, plans(qe.analyzed).map(_.semanticHash()).toSet))
-        (report, json)
-      }
+    val counts = QueryCounts.of(state, qe.executedPlan)
+    metrics.add(counts)
+    if (log.isInfoEnabled) logInfo(line(run, counts, qe))
+    Option.when(history > 0 || needed) {
+      val report = byUser(SpringbokReport.of(qe).copy(execution = Some(run)), run)
+      val json = ReportJson.write(report)
+      if (history > 0)
+        keep(qe.sparkSession, history, Entry(json, plans(qe.analyzed).map(_.semanticHash()).toSet))
+      (report, json)
     }
   }
 

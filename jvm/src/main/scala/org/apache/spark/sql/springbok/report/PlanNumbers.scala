@@ -7,15 +7,11 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.execution.springbok.{
-  AppliedRuntimeFilterExec,
-  RuntimeFilterExec,
-  SummarizeKeysExec
-}
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
+import org.apache.spark.sql.springbok.physical.KeepsRows
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -130,10 +126,7 @@ final private case class Guess(rows: Option[Double], source: Option[Source], fil
 private[springbok] object PlanNumbers {
 
   /** Whether an operator gives exactly the rows that it takes. */
-  def keepsRows(p: SparkPlan): Boolean = p match {
-    case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec | _: Exchange => true
-    case _ => false
-  }
+  def keepsRows(p: SparkPlan): Boolean = KeepsRows(p) || p.isInstanceOf[Exchange]
 
   def metric(p: SparkPlan, name: String): Option[Long] = p.metrics.get(name).map(_.value)
 

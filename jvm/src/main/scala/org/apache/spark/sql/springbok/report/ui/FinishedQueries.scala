@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkLis
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.physical.LearnRows
+import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
@@ -38,8 +39,14 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     case e: SparkListenerSQLExecutionStart => LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
       for (run <- LastReports.ended(e) if e.executionFailure.isEmpty) {
-        RuleGuard("LastReports", (), None, planning = false)(e.qe.sparkSession.withActive(report(run, e.qe)))
-        e.qe.sparkSession.withActive(RuleGuard("LearnRows", (), None, planning = false)(learn(run, e.qe)))
+        lazy val state = ReportParts.stateOf(e.qe.optimizedPlan)
+        RuleGuard("LastReports", (), None, planning = false)(
+          e.qe.sparkSession.withActive(report(run, e.qe, state))
+        )
+        // After the report, which shows what the query was planned with.
+        e.qe.sparkSession.withActive(
+          RuleGuard("LearnRows", (), None, planning = false)(LearnRows(e.qe, state, run.action))
+        )
       }
     case other => LastReports.event(other)
   }
@@ -49,15 +56,12 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     History.endAll()
   }
 
-  /** After the report: it shows what the query was planned with. */
-  private def learn(run: ExecutionEntry, qe: QueryExecution): Unit =
-    LearnRows(qe, ReportParts.stateOf(qe.optimizedPlan), run.action)
-
-  private def report(run: ExecutionEntry, qe: QueryExecution): Unit = {
+  private def report(run: ExecutionEntry, qe: QueryExecution, state: => Option[PlanningState]): Unit = {
     val conf = qe.sparkSession.sessionState.conf
     val send = conf.getConf(ReportConf.EVENTS) && events.wanted
     for {
-      (report, whole) <- LastReports.finished(run, qe, metrics, needed = send) if send
+      planned <- state
+      (report, whole) <- LastReports.finished(run, qe, planned, metrics, needed = send) if send
       json <- FinishedQueries.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
     } events.post(SpringbokReportEvent(run.id, json))
   }

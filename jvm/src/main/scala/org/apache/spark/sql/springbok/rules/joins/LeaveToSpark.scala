@@ -25,10 +25,7 @@ object LeaveToSpark extends Rule[LogicalPlan] {
     case _ =>
       lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("LeaveToSpark", plan, Some(record)) {
-        for (why <- PlanningBudget.exceeded(plan, conf)) {
-          record.log.left = Some(why)
-          PlanningState.leave(plan, record)
-        }
+        PlanningBudget.exceeded(plan, conf).foreach(PlanningState.leave(plan, record, _))
         plan
       }
   }

@@ -54,7 +54,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private val unpacked = 32
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!PlanningState.isLeft(plan) || done(plan) || !conf.getConf(PlanningConf.SINGLE_NODE)) plan
+    if (!conf.getConf(PlanningConf.SINGLE_NODE) || !PlanningState.isLeft(plan) || done(plan)) plan
     else {
       val query = PlanningState.ofQuery(plan)
       RuleGuard("PlanSingleNode", plan, Some(query)) {
@@ -64,8 +64,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
 
   private def alone(plan: LogicalPlan, query: PlanningState, input: Input): LogicalPlan = {
     val made = inOneTask(plan)
-    PlanningState.leave(made, query)
-    query.log.left = Some(Reason.oneTask(input.bytes))
+    PlanningState.leave(made, query, Reason.oneTask(input.bytes))
     made
   }
 

@@ -67,14 +67,15 @@ private[springbok] object BuildSides {
       key => on.range.fold[SourceKey](SourceKey.Shuffle(key))(SourceKey.Bound(key, _))
     exchange match {
       case e if isBroadcast(e) && on.range.isEmpty =>
-        val byTasks = rows.passing(exchange).flatMap(_.rows).exists(_.value >= manyRows)
-        val types = Sides.keys(j)(creation).map(_.dataType)
-        Some(
-          SourceKey.Broadcast(on.index, types, summary.filter(_ => byTasks).filter(summarizes(exchange, _)))
-        )
+        val byTasks = summary.filter(k => hasMany(exchange, rows) && summarizes(exchange, k))
+        Some(SourceKey.Broadcast(on.index, Sides.keys(j)(creation).map(_.dataType), byTasks))
       case _ => summary.filter(summarizes(exchange, _)).map(read)
     }
   }
+
+  /** Whether the driver had better not read the keys of this broadcast. */
+  private def hasMany(exchange: SparkPlan, rows: PhysicalRows): Boolean =
+    rows.passing(exchange).flatMap(_.rows).exists(_.value >= manyRows)
 
   /** Whether the exchange has a summary of the key, or can still get one. */
   private def summarizes(exchange: SparkPlan, key: BuildKey): Boolean = exchange match {
