@@ -68,6 +68,12 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "The tables are small.",
     by(FilterConf.MIN_BENEFIT_MS)
   )
+  val otherFiltersSuffice: (Double, Double) => Reason = declined.of2(
+    "OTHER_FILTERS_SUFFICE",
+    "beside better filters of the same scans it would save about {benefit_ms} ms; the least is {least_ms} ms",
+    "The other filters remove most of the rows that this one would remove.",
+    by(FilterConf.MIN_BENEFIT_MS)
+  )
   val noWaiting: Reason = declined.fixed(
     "NO_WAITING",
     "the scan would have to wait for the build side's stage",

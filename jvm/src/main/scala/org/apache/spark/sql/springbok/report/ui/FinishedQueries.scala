@@ -63,7 +63,11 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
       planned <- state
       (report, whole) <- LastReports.finished(run, qe, planned, metrics, needed = send) if send
       json <- FinishedQueries.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
-    } events.post(SpringbokReportEvent(run.id, json))
+    } {
+      val event = SpringbokReportEvent(run.id, json)
+      event.made = Some(report)
+      events.post(event)
+    }
   }
 }
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.stats.source
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.datasketches.hll.HllSketch
 import org.apache.parquet.column.page.DictionaryPageReadStore
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
@@ -9,7 +10,7 @@ import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.sql.springbok.stats.estimate.Selectivity
 import org.apache.spark.unsafe.types.UTF8String
 
-/** What a Parquet row group tells of a string column's values. */
+/** What a Parquet row group tells of a column's values. */
 sealed private[source] trait RowGroupValues
 
 private[source] object RowGroupValues {
@@ -26,6 +27,16 @@ private[source] object RowGroupValues {
    *   largest fraction of the rows that may have the same value
    */
   final case class Many(distinct: Double, mostOfOne: Double) extends RowGroupValues
+
+  /**
+   * An integral column's values.
+   *
+   * @param distinct
+   *   how many there are
+   * @param present
+   *   rows that are not null
+   */
+  final case class Counted(distinct: Double, present: Double, sketch: HllSketch) extends RowGroupValues
 
   /** Larger dictionaries are not read: bytes as stored, bytes in memory, values. */
   private val maxStored = 256L << 10
@@ -104,7 +115,7 @@ private[source] object RowGroupValues {
   }
 
   /** As in Parquet's own `DictionaryFilter`, if the writer does not count the encodings of its pages. */
-  private def onlyDictionary(c: ColumnChunkMetaData): Boolean =
+  private[source] def onlyDictionary(c: ColumnChunkMetaData): Boolean =
     Option(c.getEncodingStats) match {
       case Some(pages) => !pages.hasNonDictionaryEncodedPages
       case None =>
@@ -128,6 +139,6 @@ private[source] object RowGroupValues {
     c.getStatistics != null && c.getStatistics.isNumNullsSet && c.getStatistics.getNumNulls == c.getValueCount
 
   /** Values that are not null, as far as is known. */
-  private def present(c: ColumnChunkMetaData): Long =
+  private[source] def present(c: ColumnChunkMetaData): Long =
     c.getValueCount - Option(c.getStatistics).filter(_.isNumNullsSet).fold(0L)(_.getNumNulls)
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
+import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -65,6 +66,8 @@ final private[springbok] class CreationKey(
  *   how the key is read from the creation side
  * @param benefitMs
  *   time in ms of all cores that the filters are expected to save
+ * @param leastMs
+ *   time in ms that they must save; 0 if they are made in any case
  * @param waiting
  *   whether all scans wait for the filters; None before that is decided
  */
@@ -74,6 +77,7 @@ final private[springbok] case class Candidate(
     sourceKey: SourceKey,
     targets: Seq[Target] = Nil,
     benefitMs: Double = 0,
+    leastMs: Double = 0,
     waiting: Option[ScanWait] = None
 ) {
 
@@ -89,8 +93,21 @@ final private[springbok] case class Candidate(
   def timing(t: Target): FilterTiming =
     if (local(t)) FilterTiming.Local else if (scansWait) FilterTiming.Waits else FilterTiming.Late
 
-  def request: FilterBudget.Request =
-    FilterBudget.Request(key.id, benefitMs, FilterBudget.Share(targets.size.toLong, key.bloomBytes))
+  /** The fraction of rows that is expected to pass. */
+  def retained: Double = key.retained.getOrElse(FilterCost.unknownRetained)
+
+  def request(planning: FilterPlanning): FilterBudget.Request = {
+    val scans = targets.map(t => t.at.id -> planning.ms((1 - retained) * t.scanNs))
+    FilterBudget.Request(
+      key.id,
+      benefitMs,
+      leastMs,
+      scans,
+      // Nobody knows how many rows have passed before a late filter arrives.
+      if (targets.forall(waits)) retained else 1.0,
+      FilterBudget.Share(targets.size.toLong, key.bloomBytes)
+    )
+  }
 
   /** The number of operators that its filter dependencies add to the plan. */
   def nodes: Int = BuildSides.nodes(key.exchange) * targets.count(waits)

@@ -38,8 +38,10 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableC
  *   whether no exchange stands between the scan and the join
  * @param grouped
  *   whether rows are grouped on the way
- * @param benefitNs
- *   what it would save to remove all rows there, in ns of one core. It includes the scans that are filtered in further hops.
+ * @param scanNs
+ *   what it would save to remove all rows there, in ns of one core
+ * @param furtherNs
+ *   the same of scans that are filtered in further hops
  */
 final private[springbok] case class Target(
     at: SparkPlan,
@@ -47,8 +49,10 @@ final private[springbok] case class Target(
     saving: Saving,
     sameStage: Boolean,
     grouped: Boolean,
-    benefitNs: Double
+    scanNs: Double,
+    furtherNs: Double
 ) {
+  def benefitNs: Double = scanNs + furtherNs
 
   /** The column that stands for the key. */
   def column: Attribute = FilterKey.anchor(key)
@@ -93,8 +97,8 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
     if (isScan(p)) {
       // The best is assumed of an unknown scan.
       val rows = planning.rows(p).getOrElse(Double.PositiveInfinity)
-      val benefit = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key)) + way.leverageNs
-      val target = Target(p, key, way.saving, way.sameStage, way.grouped, benefit)
+      val scanNs = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key))
+      val target = Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs)
       Option.when(takes(p, key, way.grouped))(target).toSeq
     } else
       routes(p, key).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))

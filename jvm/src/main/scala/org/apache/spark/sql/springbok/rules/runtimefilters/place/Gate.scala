@@ -87,12 +87,13 @@ private[place] object Gate {
    */
   private case object WorthPlanning extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
-      val removed = 1 - c.key.retained.getOrElse(FilterCost.unknownRetained)
-      val benefit = planning.ms(removed * c.targets.map(_.benefitNs).sum)
-      val least = planning.minBenefitMs * (if (c.targets.exists(c.local)) FilterCost.localShare else 1.0)
+      val benefit = planning.ms((1 - c.retained) * c.targets.map(_.benefitNs).sum)
+      val least =
+        if (c.key.hinted || planning.waiting.always) 0.0
+        else planning.minBenefitMs * (if (c.targets.exists(c.local)) FilterCost.localShare else 1.0)
       Either.cond(
-        c.key.hinted || planning.waiting.always || benefit >= least,
-        c.copy(benefitMs = benefit),
+        benefit >= least,
+        c.copy(benefitMs = benefit, leastMs = least),
         Reason.smallBenefit(benefit, least)
       )
     }

@@ -35,13 +35,13 @@ final private[springbok] case class PlacedKey(
 /**
  * The filters that one walk over a plan has placed so far.
  *
- * @param allowed
- *   the keys that the budget allows
+ * @param refused
+ *   the keys that the budget refuses, and why
  * @param maxNodes
  *   the most operators that filter dependencies may add to the plan
  */
 final private[springbok] class PlacedFilters(
-    allowed: FilterBudget.Key => Boolean,
+    refused: Map[FilterBudget.Key, Reason],
     maxNodes: Int,
     targets: FilterTargets,
     planning: FilterPlanning
@@ -65,8 +65,8 @@ final private[springbok] class PlacedFilters(
     for {
       candidate <- Candidate.of(key)
       worth <- Gate.pass(candidate, planning, targets)
-      _ = asked.getOrElseUpdate(key.id, worth.request)
-      _ <- Either.cond(allowed(key.id), (), Reason.tooManyFilters)
+      _ = asked.getOrElseUpdate(key.id, worth.request(planning))
+      _ <- refused.get(key.id).toLeft(())
       _ <- Either.cond(nodes + worth.nodes <= maxNodes, (), Reason.planTooLarge)
     } yield {
       nodes += worth.nodes
