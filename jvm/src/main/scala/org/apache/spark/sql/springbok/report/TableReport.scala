@@ -164,7 +164,9 @@ final private[springbok] class TableReport(
       rowsSource = known.rows.fold("unknown")(_.source.name),
       missingStatistics = uncounted(r).map(_.name),
       analyze = AnalyzeTable.Catalogued.unapply(r).flatMap { case (id, _) => statements.get(id) },
-      slots = slots.map(a => SlotEntry(a.name, a.dataType.sql, Shown.finite(known.columns.get(a).flatMap(_.distinct).map(_.known)))),
+      slots = slots.map(a =>
+        SlotEntry(a.name, a.dataType.sql, Shown.finite(known.columns.get(a).flatMap(_.distinct).map(_.known)))
+      ),
       bytes = bytes,
       partitionFilters = conditions(r).partitionLabels,
       pushedFilters = conditions(r).pushedLabels,

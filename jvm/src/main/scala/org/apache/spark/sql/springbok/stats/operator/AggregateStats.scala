@@ -34,7 +34,8 @@ private[operator] object AggregateStats {
     val counted = keys.forall(_.exists(child.groups(_).isDefined))
     // Unknown keys have no more groups than there are rows: half as many are expected.
     val expected = if (counted) rows else rows.copy(value = rows.value / 2, source = Source.Estimated)
-    val (likely, most) = (combinations(keys, child, child.groups), combinations(keys, child, child.mostGroups))
+    val (likely, most) =
+      (combinations(keys, child, child.groups), combinations(keys, child, child.mostGroups))
     expected.atMost(most).copy(value = Seq(expected.value, likely, most).min)
   }
 

@@ -29,16 +29,14 @@ private[source] object RowGroupNumbers {
     val readable =
       c.hasDictionaryPage && stored > 0 && stored <= maxStored && RowGroupValues.onlyDictionary(c)
     if (!readable) None
-    else {
-      val descriptor = reader.getFileMetaData.getSchema.getColumnDescription(c.getPath.toArray)
-      Option(reader.getDictionaryReader(g).readDictionaryPage(descriptor)).map { page =>
-        val dictionary = page.getEncoding.initDictionary(descriptor, page)
+    else
+      RowGroupValues.dictionary(reader, g, c).map { case (_, decode) =>
+        val values = decode()
         val int = c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.INT32
         val sketch = new HllSketch(logCounters)
-        for (i <- 0 to dictionary.getMaxId)
-          sketch.update(if (int) dictionary.decodeToInt(i).toLong else dictionary.decodeToLong(i))
-        RowGroupValues.Counted(dictionary.getMaxId + 1.0, RowGroupValues.present(c).toDouble, sketch)
+        for (i <- 0 to values.getMaxId)
+          sketch.update(if (int) values.decodeToInt(i).toLong else values.decodeToLong(i))
+        RowGroupValues.Counted(values.getMaxId + 1.0, RowGroupValues.present(c).toDouble, sketch)
       }
-    }
   }
 }

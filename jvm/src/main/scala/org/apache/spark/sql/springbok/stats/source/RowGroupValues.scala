@@ -3,7 +3,8 @@ package org.apache.spark.sql.springbok.stats.source
 import scala.jdk.CollectionConverters._
 
 import org.apache.datasketches.hll.HllSketch
-import org.apache.parquet.column.page.DictionaryPageReadStore
+import org.apache.parquet.column.Dictionary
+import org.apache.parquet.column.page.{DictionaryPage, DictionaryPageReadStore}
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
@@ -65,20 +66,29 @@ private[source] object RowGroupValues {
   /** The values of a readable chunk, from its dictionary. */
   def read(reader: ParquetFileReader, g: BlockMetaData, c: ColumnChunkMetaData): Option[RowGroupValues] =
     if (allNull(c)) Some(Few(Set.empty, even = true))
-    else {
-      val descriptor = reader.getFileMetaData.getSchema.getColumnDescription(c.getPath.toArray)
-      val pages: DictionaryPageReadStore = reader.getDictionaryReader(g)
-      Option(pages.readDictionaryPage(descriptor)).map { page =>
+    else
+      dictionary(reader, g, c).map { case (page, decode) =>
         if (page.getDictionarySize > maxValues || page.getUncompressedSize > maxBytes)
           Many(page.getDictionarySize.toDouble, mostOfOne = 1.0)
         else {
-          val dictionary = page.getEncoding.initDictionary(descriptor, page)
-          val values =
-            (0 to dictionary.getMaxId).map(i => UTF8String.fromBytes(dictionary.decodeToBinary(i).getBytes))
-          Few(values.toSet, even(c, page.getUncompressedSize.toLong, values.size))
+          val values = decode()
+          val texts =
+            (0 to values.getMaxId).map(i => UTF8String.fromBytes(values.decodeToBinary(i).getBytes))
+          Few(texts.toSet, even(c, page.getUncompressedSize.toLong, texts.size))
         }
       }
-    }
+
+  /** The dictionary of a chunk as it is stored, and what decodes it. */
+  private[source] def dictionary(
+      reader: ParquetFileReader,
+      g: BlockMetaData,
+      c: ColumnChunkMetaData
+  ): Option[(DictionaryPage, () => Dictionary)] = {
+    val descriptor = reader.getFileMetaData.getSchema.getColumnDescription(c.getPath.toArray)
+    val pages: DictionaryPageReadStore = reader.getDictionaryReader(g)
+    Option(pages.readDictionaryPage(descriptor))
+      .map(page => page -> (() => page.getEncoding.initDictionary(descriptor, page)))
+  }
 
   /**
    * What follows from a chunk whose writer gave up the dictionary. parquet-java does so if a dictionary saves nothing (most

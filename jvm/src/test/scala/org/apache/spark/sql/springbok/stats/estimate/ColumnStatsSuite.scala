@@ -26,7 +26,9 @@ class ColumnStatsSuite extends AnyFunSuite {
     assert(fraction.distinct.isEmpty && fraction.remaining == 1000)
   }
 
-  test("distinct values of a sample of the files, read when they are asked for, and only where the range says little") {
+  test(
+    "distinct values of a sample of the files, read when they are asked for, and only where the range says little"
+  ) {
     var asked = 0
     val sample: StoredValues = new StoredValues {
       override def distinctValues: Option[ColumnValues] = None

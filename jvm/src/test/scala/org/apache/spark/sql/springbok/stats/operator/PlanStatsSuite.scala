@@ -88,7 +88,8 @@ class PlanStatsSuite extends SpringbokTest {
 
   test("a condition on a grouping column leaves few groups") {
     table("years", "SELECT id AS k, id % 200 AS y, concat('s', id) AS s FROM range(5000)")
-    def groups(where: String) = estimate(s"SELECT s, y, count(*) FROM years WHERE $where GROUP BY s, y").rows.get
+    def groups(where: String) =
+      estimate(s"SELECT s, y, count(*) FROM years WHERE $where GROUP BY s, y").rows.get
     assert(groups("y = 7").value <= 25 && groups("k < 4000 AND y IN (1, 2)").value <= 50)
     val named = estimate("SELECT y, count(*) FROM years WHERE y IN (1, 2, 3) GROUP BY y").rows.get
     assert(named.value == 3)

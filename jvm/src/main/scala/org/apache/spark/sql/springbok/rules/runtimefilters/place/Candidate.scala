@@ -3,8 +3,8 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
-import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
+import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}

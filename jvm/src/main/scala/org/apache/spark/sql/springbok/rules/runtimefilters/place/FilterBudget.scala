@@ -16,12 +16,15 @@ final private[springbok] class FilterBudget(most: FilterBudget.Share) {
 
   /** The keys whose filters are not made, and why. Those that save most come first. */
   def refused(requests: Seq[Request]): Map[Key, Reason] =
-    requests.sortBy(-_.benefitMs).foldLeft(Decided()) { (before, r) =>
-      val benefit = r.beside(before.retained)
-      if (benefit < r.leastMs) before.refuse(r, Reason.otherFiltersSuffice(benefit, r.leastMs))
-      else if (!(before.taken + r.share).within(most)) before.refuse(r, Reason.tooManyFilters)
-      else before.make(r)
-    }.refused
+    requests
+      .sortBy(-_.benefitMs)
+      .foldLeft(Decided()) { (before, r) =>
+        val benefit = r.beside(before.retained)
+        if (benefit < r.leastMs) before.refuse(r, Reason.otherFiltersSuffice(benefit, r.leastMs))
+        else if (!(before.taken + r.share).within(most)) before.refuse(r, Reason.tooManyFilters)
+        else before.make(r)
+      }
+      .refused
 }
 
 private[springbok] object FilterBudget {

@@ -12,7 +12,9 @@ class FilterBudgetSuite extends AnyFunSuite {
     new FilterBudget(Share(3, 10000)).refused(requests).map { case (key, why) => key.join -> why.code }
 
   test("the filters that save most fit into the budget") {
-    val requests = Seq(10.0, 40.0, 30.0, 20.0).zipWithIndex.map { case (ms, i) => request(i, ms, 0.9, scan = i) }
+    val requests = Seq(10.0, 40.0, 30.0, 20.0).zipWithIndex.map { case (ms, i) =>
+      request(i, ms, 0.9, scan = i)
+    }
     assert(refused(requests: _*) == Map(0 -> "TOO_MANY_FILTERS"))
     assert(refused(requests.tail: _*).isEmpty)
   }
