@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import random
+import time
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -161,5 +163,8 @@ def write(table: Table, folder: Path, r: random.Random) -> Path:
     for i in range(files):
         part = table.arrow.slice(i * size, size)
         if part.num_rows or i == 0:
-            pq.write_table(part, path / f"part-{i}.parquet", row_group_size=r.choice([20, 100, 1000]))
+            file = path / f"part-{i}.parquet"
+            pq.write_table(part, file, row_group_size=r.choice([20, 100, 1000]))
+            # The history keeps no keys of a file that was changed a moment ago.
+            os.utime(file, (time.time() - 3600,) * 2)
     return path

@@ -1,6 +1,8 @@
 package org.apache.spark.sql.execution.springbok
 
 import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.keys.BuildKey
+import org.apache.spark.sql.springbok.keys.kept.KeysSource
 import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
 
@@ -20,6 +22,10 @@ import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
  *   rest of a group that has no match might raise an error that the whole group does not
  * @param late
  *   the filter as one that the scan does not wait for, if it is one
+ * @param known
+ *   the keys of the build side, if an earlier query has collected them. Then nothing waits for the build side
+ * @param collects
+ *   what is kept of the build side for later queries, if its keys may be kept
  */
 final case class FilterInfo(
     query: PlanningState,
@@ -30,5 +36,15 @@ final case class FilterInfo(
     hinted: Boolean = false,
     pushable: Boolean = true,
     grouped: Boolean = false,
-    late: Option[LateFilter] = None
+    late: Option[LateFilter] = None,
+    known: Option[KeptKeysExec] = None,
+    collects: Option[CollectsKeys] = None
 )
+
+/**
+ * A build side's key that may be kept for later queries.
+ *
+ * @param key
+ *   the key at the build side's exchange
+ */
+final private[sql] case class CollectsKeys(key: BuildKey, source: KeysSource)

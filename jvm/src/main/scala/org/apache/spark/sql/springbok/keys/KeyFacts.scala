@@ -134,7 +134,7 @@ object KeyFacts {
   /** Bytes of strings that a task lists and sends; texts are no keys of a dimension. */
   val maxListedBytes: Long = 128L << 10
 
-  private def bytes(value: Any): Long = value match {
+  private[springbok] def bytes(value: Any): Long = value match {
     case s: UTF8String => s.numBytes.toLong
     case _ => 16L
   }

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.physical.LearnRows
+import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
@@ -46,6 +46,9 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
         // After the report, which shows what the query was planned with.
         e.qe.sparkSession.withActive(
           RuleGuard("LearnRows", (), None, planning = false)(LearnRows(e.qe, state, run.action))
+        )
+        e.qe.sparkSession.withActive(
+          RuleGuard("KeepKeys", (), None, planning = false)(state.foreach(KeepKeys(e.qe.sparkSession, _)))
         )
       }
     case other => LastReports.event(other)

@@ -57,7 +57,7 @@ private[springbok] object PendingFilter {
   ): SparkPlan =
     info.late match {
       case None if !planning.adaptive => StaticFilter.applied(f, scan, info)
-      case None => RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(info)
+      case None => RuntimeFilterExec(f.sourceKey, f.key, scan, info.known.getOrElse(f.source))(info)
       case Some(late) =>
         val test = Some(TriedKey.passing(f.key, LateContains(f.key, late)))
         AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, scan)(info)

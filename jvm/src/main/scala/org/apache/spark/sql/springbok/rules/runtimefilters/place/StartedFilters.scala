@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.keys.{SourceKey, SplitBlockBloom}
-import org.apache.spark.sql.springbok.physical.LateFilter
+import org.apache.spark.sql.springbok.physical.{CollectKeys, LateFilter}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{BuildFacts, FilterRecord}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
@@ -62,6 +62,7 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
             record.decline(why, found)
             None
           case Right(test) =>
+            CollectKeys(at.info, key, side.source.exchange, keys.facts, planning.conf)
             record.use(Seq("late", "bloom"), found, late(test, found).effect)
             Some(test.keySet.fold(SplitBlockBloom.ofBytes(32))(set => keys.bloom(set.bytes)))
         }
