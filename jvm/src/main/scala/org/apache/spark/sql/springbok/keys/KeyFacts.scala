@@ -5,6 +5,7 @@ import java.util.{HashSet => JHashSet}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.springbok.catalyst.LinearColumn
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -83,6 +84,25 @@ final class KeyFacts(
   /** Distinct non-null values, exact while they are listed, else estimated from the bloom filter. */
   def distinct: Option[Double] =
     if (values != null) Some(values.size.toDouble) else Option(bloom).map(_.estimatedKeys)
+
+  /**
+   * Integral keys as values of the column that they are a linear function of, from its domain. Keys that the function has for
+   * no such value are left out.
+   *
+   * @param more
+   *   values that the list is to have room for
+   */
+  def on(linear: LinearColumn, more: Int): KeyFacts = {
+    val out = new KeyFacts(linear.column.dataType, limit + more, 0, rows)
+    if (values != null) values.forEach(v => linear.inverse(v.asInstanceOf[Long]).foreach(out.addLong))
+    else
+      linear.inverse(LinearColumn.Span(minLong, maxLong)).foreach { s =>
+        out.values = null
+        out.addLong(s.low)
+        out.addLong(s.high)
+      }
+    out
+  }
 
   def copy(): KeyFacts = {
     val v = if (values == null) null else new JHashSet[Any](values)

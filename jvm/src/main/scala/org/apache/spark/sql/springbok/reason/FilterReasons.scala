@@ -41,7 +41,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val keyExpression: String => Reason = declined.of1(
     "KEY_EXPRESSION",
     "the key {key} is not computed at a scan: it might raise an error there, is not deterministic, or is too large",
-    "A column, or a lossless cast of one, can always be computed there. Arithmetic and casts that might raise an error (ANSI mode) are computed only where files are read and no rows are grouped below the join. User-defined functions never are."
+    "A column, or a lossless cast of one, can always be computed there. Arithmetic and casts that might raise an error (ANSI mode) are computed only where files are read and no rows are grouped below the join, unless the key is a column plus or minus a constant. User-defined functions never are."
   )
   val noSource: Reason = declined.fixed(
     "NO_EXCHANGE",
@@ -192,7 +192,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val noScanColumn: Reason = notPushed.fixed(
     "NO_SCAN_COLUMN",
     "the key is computed and is no column of the scan",
-    "A scan compares columns. A column that is cast without loss counts as the column itself."
+    "A scan compares columns. A column that is cast to another integral type, and one plus or minus a constant, count as the column itself."
   )
   val nothingSkipped: Reason = notPushed.fixed(
     "NOTHING_SKIPPED",

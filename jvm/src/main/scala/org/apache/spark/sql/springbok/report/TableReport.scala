@@ -136,7 +136,7 @@ final private[springbok] class TableReport(
         footersRead = footers.map(_.filesRead.toLong),
         partitions = all,
         partitionsRead = if (fs.partitionSchema.isEmpty) None else counted(scan, "numPartitions"),
-        filesRead = counted(scan, "numFiles"),
+        filesRead = scan.filter(_ => numbers.ran).flatMap(numbers.filesRead),
         bytesRead = counted(scan, "filesSize"),
         rowsRead = counted(scan, "numOutputRows")
       )

@@ -120,7 +120,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
 
   /** The time in ns for reading a row, as far as the scan can skip whole files or row groups by the key. */
   private def skippedNs(scan: SparkPlan, key: Expression): Double = {
-    val part = FilterKey.column(key, scan).fold(0.0)(ScanConnector.of(scan).skips(_, planning.stats))
+    val part = FilterKey.prunable(key, scan).fold(0.0)(ScanConnector.of(scan).skips(_, planning.stats))
     part * scan.output.size * FilterCost.decode
   }
 
@@ -168,7 +168,7 @@ private[springbok] object FilterTargets {
 
   /** Whether a filter on this key may stand on a scan, whose rows are perhaps grouped on the way: see [[TriedKey]]. */
   private def takes(scan: SparkPlan, key: Expression, grouped: Boolean): Boolean =
-    !TriedKey.is(key) || !grouped && FixedOrder(scan)
+    !TriedKey.is(key) || TriedKey.guardable(key) || !grouped && FixedOrder(scan)
 
   def isScan(p: SparkPlan): Boolean = isCached(p) || (p match {
     case f: FilterExec => f.condition.deterministic && isLeaf(f.child)

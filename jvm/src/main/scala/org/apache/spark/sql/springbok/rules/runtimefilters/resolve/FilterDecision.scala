@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
-import org.apache.spark.sql.catalyst.expressions.{And, Expression}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{
@@ -88,9 +88,20 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   private def push(told: PushableKeys, keys: FinishedKeys): Either[Reason, PushedFilter] =
     for {
       scan <- f.child.collectLeaves().headOption.toRight(Reason.noScanColumn)
-      a <- FilterKey.column(f.key, scan).toRight(Reason.noScanColumn)
-      pushed <- ScanConnector.of(scan).push(a, told, asked(keys))
+      at <- onColumn(told, scan)
+      pushed <- ScanConnector.of(scan).push(at._1, at._2, asked(keys))
     } yield pushed
+
+  /** A column of the scan, and what the scan is told of its values. */
+  private def onColumn(told: PushableKeys, scan: SparkPlan): Either[Reason, (Attribute, PushableKeys)] =
+    FilterKey.column(f.key, scan) match {
+      case Some(a) => Right(a -> told)
+      case None =>
+        for {
+          linear <- FilterKey.linear(f.key, scan).toRight(Reason.noScanColumn)
+          same <- told.on(linear).toRight(Reason.keysNotTaken)
+        } yield linear.column -> same
+    }
 
   private def asked(keys: FinishedKeys): ScanConnector.Filter = ScanConnector.Filter(
     keyType = f.key.dataType,
