@@ -14,4 +14,10 @@ object ReorderConf extends ConfArea {
     fraction("reorder.minGain", 0.25, v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")(
       "Fraction of the expected cost, scans included, that another join order must save."
     )
+
+  val MIN_GAIN_MS: ConfigEntry[Long] =
+    time("reorder.minGainMs", 50, _ >= 0, "The time must be 0 or more.")(
+      "Expected ms that another join order must save while all cores work. A build side that waits for another stage is " +
+        "charged with the same time."
+    )
 }
