@@ -60,7 +60,8 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     }
 
   private def step(a: Long, b: Long, kept: Map[Int, Double]): Step = {
-    def bytes(set: Long) = rows(set, kept) * graph.rowBytes(set)
+    // The planner chooses the sides without the filters of joins above.
+    def bytes(set: Long) = graph.rows(set) * graph.rowBytes(set)
     val (probe, build) = if (bytes(a) >= bytes(b)) (a, b) else (b, a)
     val (p, n) = (rows(probe, kept), rows(build, kept))
     val waits = several(build) || kept.keysIterator.exists(i => (build & graph.bit(i)) != 0)

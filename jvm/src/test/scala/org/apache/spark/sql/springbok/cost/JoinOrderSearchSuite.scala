@@ -103,4 +103,20 @@ class JoinOrderSearchSuite extends AnyFunSuite {
     val tree = Node(Node(Leaf(0), Leaf(1)), Leaf(2))
     assert(cost(g)(tree) < cost(without)(tree) / 5)
   }
+
+  test("a filter of a join above does not make its target the build side") {
+    // Titles, companies, keywords of titles, one keyword. The keyword leaves 35 rows of the third relation.
+    val g = graph(Seq(2.5e5, 2.6e4, 4.5e5, 1), (0, 1, 2.5e5), (0, 2, 2.5e5), (2, 3, 1.3e4))
+    val tree = Node(Node(Node(Leaf(0), Leaf(1)), Leaf(2)), Leaf(3))
+    assert(cost(g)(tree) > 2.5e5 * FilterCost.lookup(2.6e4, integral = true, dense = false))
+  }
+
+  test("a build side waits if it is a join, or if a filter reaches it") {
+    val g = graph(Seq(1e6, 1e5, 10), (0, 1, 1e5), (1, 2, 1e3))
+    def cost(waitNs: Double) = new JoinOrderCost(g, cluster, 1e8, waitNs)
+    def waiting(t: JoinTree) = (cost(1e6)(t) - cost(0)(t)) / (1e6 * cluster.cores)
+    val (bushy, deep) =
+      (Node(Leaf(0), Node(Leaf(1), Leaf(2))), Node(Node(Leaf(0), Leaf(1)), Leaf(2)))
+    assert(math.round(waiting(bushy)) == 1 && math.round(waiting(deep)) == 1)
+  }
 }
