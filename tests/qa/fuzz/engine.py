@@ -248,6 +248,7 @@ def _rare_settings(r: random.Random) -> Settings:
         "spark.springbok.runtimeFilter.wait": r.choice(["ALWAYS", "NEVER"]),
         "spark.springbok.reorder.enabled": "true",
         "spark.springbok.reorder.minGain": "0",
+        "spark.springbok.reorder.minGainMs": "0",
         "spark.springbok.join.defaultMode": r.choice(["BROADCAST", "PARTITIONED"]),
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.sql.adaptive.localShuffleReader.enabled": "false",
