@@ -164,7 +164,7 @@ class KeptKeysSuite extends HistoryTest {
   test("a filter that came late is there from the start in the next run") {
     conf(FilterConf.WAIT.key -> "NEVER", FilterConf.WAIT_TIME.key -> "60000") {
       val first = learned(merge)
-      assert(used(first).map(_.kinds) == Seq(Seq("late", "bloom")))
+      assert(used(first).map(_.kinds) == Seq(Seq("late", "bitmap")))
       assert(kept(learned(merge)).size == 1)
     }
   }
