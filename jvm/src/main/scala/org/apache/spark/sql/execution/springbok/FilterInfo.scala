@@ -1,8 +1,7 @@
 package org.apache.spark.sql.execution.springbok
 
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.BuildKey
-import org.apache.spark.sql.springbok.keys.kept.KeysSource
+import org.apache.spark.sql.springbok.keys.kept.CollectsKeys
 import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
 
@@ -40,11 +39,3 @@ final case class FilterInfo(
     known: Option[KeptKeysExec] = None,
     collects: Option[CollectsKeys] = None
 )
-
-/**
- * A build side's key that may be kept for later queries.
- *
- * @param key
- *   the key at the build side's exchange
- */
-final private[sql] case class CollectsKeys(key: BuildKey, source: KeysSource)

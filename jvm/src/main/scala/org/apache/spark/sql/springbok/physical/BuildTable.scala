@@ -40,9 +40,16 @@ private[sql] object BuildTable extends PredicateHelper {
   def of(exchange: SparkPlan, key: BuildKey, conf: SQLConf): Option[BuildTable] = {
     val e = SummarizeKeysExec.exchangeOf(exchange)
     val output = e.output
-    val top = key.expression.transformUp { case r: BoundReference => output(r.ordinal) }
-    if (conf.ignoreCorruptFiles || conf.ignoreMissingFiles) None
-    else e.children.headOption.flatMap(down(_, Computed(top))).flatMap(made(_, conf))
+    // A later planning may build the other side.
+    def fits = !key.expression.exists {
+      case r: BoundReference => !output.lift(r.ordinal).exists(_.dataType == r.dataType)
+      case _ => false
+    }
+    if (conf.ignoreCorruptFiles || conf.ignoreMissingFiles || !fits) None
+    else {
+      val top = key.expression.transformUp { case r: BoundReference => output(r.ordinal) }
+      e.children.headOption.flatMap(down(_, Computed(top))).flatMap(made(_, conf))
+    }
   }
 
   /**

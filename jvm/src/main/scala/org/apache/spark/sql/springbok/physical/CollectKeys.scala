@@ -9,9 +9,9 @@ import org.apache.spark.sql.springbok.keys.kept.CollectedKeys
 /**
  * Takes note of the keys of a filter's finished build side, to be kept when the query has finished ([[KeepKeys]]).
  *
- * '''When''': all keys are listed, and the plan that has run still is the table with conditions that it was when the filter
- * was placed, without filters of other joins, and under the same settings. A broadcast must have this key alone: it has no
- * rows in which another key is null.
+ * '''When''': all keys are listed, and the plan that has run still is the table with conditions that it was when the filter was
+ * placed, with the same files, without filters of other joins, and under the same settings. A broadcast must have this key
+ * alone: it has no rows in which another key is null.
  *
  * '''Settings''': `spark.springbok.history.keys.*`.
  */
@@ -32,6 +32,8 @@ private[springbok] object CollectKeys {
       if whole && facts.values != null
       table <- BuildTable.of(source, placed.key, conf)
       if table.complete && table.source == placed.source
-    } info.query.collected(CollectedKeys(table.source, table.listing, facts.copy()))
+      // A refresh may have changed the listing while the build side ran.
+      if table.listing.files.contains(placed.files)
+    } info.query.collected(CollectedKeys(table.source, table.listing, placed.files, facts.copy()))
   }
 }

@@ -31,6 +31,9 @@ private[springbok] object KeepKeys {
   }
 
   private def settled(c: CollectedKeys, session: SparkSession, sinceMs: Long): Option[Set[FileState]] =
-    if (!c.listing.settled(sinceMs)) None
-    else c.listing.current(session.sessionState.newHadoopConfWithOptions(c.source.table.options))
+    if (!c.listing.settled(c.files, sinceMs)) None
+    else {
+      val hadoop = session.sessionState.newHadoopConfWithOptions(c.source.table.options)
+      c.listing.current(c.files, hadoop)
+    }
 }

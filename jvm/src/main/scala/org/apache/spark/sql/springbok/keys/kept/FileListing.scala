@@ -10,14 +10,14 @@ sealed private[sql] trait FileListing {
   /** The folders of the table. */
   def roots: Set[Path]
 
-  /** The files as the query was planned to read them; None if they are too many. */
+  /** The files that the query reads if it starts now: `REFRESH` may change them. None if they are too many. */
   def files: Option[Set[FileState]]
 
-  /** The same as the storage has them now; None if one of them has changed. */
-  def current(conf: Configuration): Option[Set[FileState]]
+  /** Listed files as the storage has them now; None if one of them has changed. */
+  def current(files: Set[FileState], conf: Configuration): Option[Set[FileState]]
 
-  /** Whether files that are listed were left alone for a while before this time, in ms since 1970. */
-  def settled(sinceMs: Long): Boolean
+  /** Whether listed files were left alone for a while before this time, in ms since 1970. */
+  def settled(files: Set[FileState], sinceMs: Long): Boolean
 }
 
 private[sql] object FileListing {
@@ -47,11 +47,11 @@ private[sql] object FileListing {
       Option.when(all.size <= mostFiles)(all.map(FileState.listed).toSet)
     }
 
-    override def current(conf: Configuration): Option[Set[FileState]] =
-      files.flatMap(FileState.current(_, conf))
+    override def current(files: Set[FileState], conf: Configuration): Option[Set[FileState]] =
+      FileState.current(files, conf)
 
-    override def settled(sinceMs: Long): Boolean =
-      files.exists(_.forall(_.changedMs < sinceMs - FileState.settledMs))
+    override def settled(files: Set[FileState], sinceMs: Long): Boolean =
+      files.forall(_.changedMs < sinceMs - FileState.settledMs)
   }
 
   /**
@@ -77,8 +77,8 @@ private[sql] object FileListing {
           case _ => None
         }
 
-    override def current(conf: Configuration): Option[Set[FileState]] = files
+    override def current(files: Set[FileState], conf: Configuration): Option[Set[FileState]] = Some(files)
 
-    override def settled(sinceMs: Long): Boolean = true
+    override def settled(files: Set[FileState], sinceMs: Long): Boolean = true
   }
 }

@@ -29,7 +29,8 @@ final private[sql] class KeptKeys(
     listing.files.exists(all => all.size == files.size && all.forall(f => untagged(f) || files(f)))
 
   /** Whether the files are the same now, by the listing of the query and by the storage. */
-  def valid(listing: FileListing, conf: Configuration): Boolean = listing.current(conf).contains(files)
+  def valid(listing: FileListing, conf: Configuration): Boolean =
+    listing.files.flatMap(listing.current(_, conf)).contains(files)
 
   /** What it takes in memory, in bytes, about. */
   val bytes: Long = {

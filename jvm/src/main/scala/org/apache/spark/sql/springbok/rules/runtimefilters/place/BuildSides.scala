@@ -100,6 +100,9 @@ private[springbok] object BuildSides {
       case (SourceKey.Bound(key, _), bloom) => key -> bloom
     })
 
+  /** Whether the stage of this exchange was made. */
+  def started(exchange: SparkPlan): Boolean = exchange.isInstanceOf[QueryStageExec]
+
   /** Whether the stage of this exchange has finished. */
   def finished(exchange: SparkPlan): Boolean = exchange match {
     case q: QueryStageExec => q.isMaterialized

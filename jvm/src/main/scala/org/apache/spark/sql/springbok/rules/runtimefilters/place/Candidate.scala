@@ -3,10 +3,11 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
-import org.apache.spark.sql.execution.springbok.{CollectsKeys, KeptKeysExec}
+import org.apache.spark.sql.execution.springbok.KeptKeysExec
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{BuildKey, FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.keys.kept.CollectsKeys
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}
 
@@ -64,7 +65,13 @@ final private[springbok] class CreationKey(
   private lazy val table = planning.known.table(this)
 
   /** What is kept of it for later queries. */
-  def collects: Option[CollectsKeys] = table.map { case (key, t) => CollectsKeys(key, t.source) }
+  def collects: Option[CollectsKeys] = side.state.collects.get(on.index).orElse {
+    val found =
+      for ((key, t) <- table if !BuildSides.started(exchange); files <- t.listing.files)
+        yield CollectsKeys(key, t.source, files)
+    found.foreach(side.state.collects.putIfAbsent(on.index, _))
+    found
+  }
 
   /** Its keys, if an earlier query has collected them. */
   def known: Option[KeptKeysExec] = table.flatMap { case (_, t) => planning.known.keys(this, t) }
