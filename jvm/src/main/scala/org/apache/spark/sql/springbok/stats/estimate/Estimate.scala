@@ -43,12 +43,12 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 
   def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
 
-  /** Groups by a column. If all of its values are known: one for each, and one for null. */
-  def groups(a: Attribute): Option[Double] = columns.get(a).flatMap { c =>
-    // A condition has left fewer values than there are rows.
-    val left = Option.when(rows.exists(c.remaining < _.value))(c.remaining)
-    (c.ndv.orElse(listed(c)) ++ left).minOption
-  }
+  /** Groups by a column whose values have been counted. If all of them are known: one for each, and one for null. */
+  def counted(a: Attribute): Option[Double] = columns.get(a).flatMap(c => c.ndv.orElse(listed(c)))
+
+  /** Most groups by a column that are expected: conditions and joins may have left few of its values. */
+  def groups(a: Attribute): Option[Double] =
+    columns.get(a).map(c => math.min(c.remaining, counted(a).getOrElse(c.remaining)))
 
   /** The same, not exceeded unless the statistics are wrong. */
   def mostGroups(a: Attribute): Option[Double] =

@@ -31,7 +31,7 @@ private[operator] object AggregateStats {
       case a: Attribute => child.columns.get(a).map(_ => a)
       case _ => None
     }
-    val counted = keys.forall(_.exists(child.groups(_).isDefined))
+    val counted = keys.forall(_.exists(child.counted(_).isDefined))
     // Unknown keys have no more groups than there are rows: half as many are expected.
     val expected = if (counted) rows else rows.copy(value = rows.value / 2, source = Source.Estimated)
     val (likely, most) =
