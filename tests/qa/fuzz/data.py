@@ -137,18 +137,24 @@ def tables(r: random.Random) -> list[Table]:
         types = [r.choice(INT_LIKE), r.choice(INT_LIKE), "STRING", *r.choices(OTHERS, k=r.randint(2, 5))]
         columns = [(f"c{n}", BY_SQL[t]) for n, t in enumerate(types)]
         nulls = r.choice([0, 0, 0.05, 0.3])
-        data = []
-        for _, t in columns:
-            none = 1.0 if r.random() < 0.01 else nulls if r.random() < 0.6 else 0.0
-            numbers = _numbers(r, rows, domain)
-            data.append([None if r.random() < none else value(t, v, r) for v in numbers])
-        arrays = [pa.array(d, t.arrow) for d, (_, t) in zip(data, columns, strict=True)]
+        arrow = made(columns, rows, domain, nulls, r)
         storage = r.choice(STORAGES)
         # Spark's ORC reader cannot parse the type of a collated column, whatever the query.
         if storage == "orc" and any(t.family == "coll" for _, t in columns):
             storage = "files"
-        out.append(Table(f"t{i}", columns, storage, pa.table(arrays, names=[n for n, _ in columns])))
+        out.append(Table(f"t{i}", columns, storage, arrow))
     return out
+
+
+def made(columns: list[tuple[str, Type]], rows: int, domain: int, nulls: float, r: random.Random) -> pa.Table:
+    """Random rows. Values stand for the numbers below `domain`; `nulls` is the fraction of nulls in most columns."""
+    data = []
+    for _, t in columns:
+        none = 1.0 if r.random() < 0.01 else nulls if r.random() < 0.6 else 0.0
+        numbers = _numbers(r, rows, domain)
+        data.append([None if r.random() < none else value(t, v, r) for v in numbers])
+    arrays = [pa.array(d, t.arrow) for d, (_, t) in zip(data, columns, strict=True)]
+    return pa.table(arrays, names=[n for n, _ in columns])
 
 
 def write(table: Table, folder: Path, r: random.Random) -> Path:
