@@ -72,8 +72,8 @@ def _run(args: argparse.Namespace) -> int:
     unknown = [a for a in arms if a not in ARMS]
     if unknown:
         raise SpringbokError(f"There is no arm {', '.join(unknown)}: choose among {', '.join(ARMS)}.")
-    if args.format != "files" and any(ARMS[a].analyzed for a in arms):
-        raise SpringbokError("Only --format files has tables with statistics: choose arms without `tuned`.")
+    if args.format not in ("files", "parquet") and any(ARMS[a].analyzed for a in arms):
+        raise SpringbokError("Only Parquet tables are analyzed: choose arms without `tuned`.")
     e = runner.Experiment(args.suite, args.scale, args.layout, arms, args.data, args.runs, args.warmups, args.format)
     old = check.committed(args.out / f"{e.name}.json") if args.check else None
     queries = suites.chosen(args.suite, args.queries)

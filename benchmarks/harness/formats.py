@@ -32,23 +32,30 @@ def settings(form: str, source: Path) -> dict[str, str]:
 
 
 def create(spark: SparkSession, form: str, source: Path) -> None:
-    """Tables with the rows of a folder's Parquet files, in the order of those files; each is written once."""
-    spark.sql("CREATE DATABASE IF NOT EXISTS default")
+    """Tables of the current database with the rows of a folder's Parquet files, in the order of those files."""
     for path in sorted(source.glob("*.parquet")):
-        if not spark.catalog.tableExists(f"default.{path.stem}"):
-            if form == "iceberg":
-                spark.read.parquet(str(path)).writeTo(f"default.{path.stem}").using(form).create()
-            else:
-                _at(spark, form, path, _beside(source, form) / path.stem)
+        if form == "iceberg":
+            if not spark.catalog.tableExists(path.stem):
+                spark.read.parquet(str(path)).writeTo(path.stem).using(form).create()
+            continue
+        location = path if form == "files" else _written(spark, form, path)
+        provider = "parquet" if form == "files" else form
+        spark.sql(f"CREATE TABLE IF NOT EXISTS `{path.stem}` USING {provider} LOCATION '{location.resolve()}'")
+        if path.is_dir() and provider == "parquet":
+            spark.sql(f"ALTER TABLE `{path.stem}` RECOVER PARTITIONS")
 
 
-def _at(spark: SparkSession, form: str, path: Path, target: Path) -> None:
+def _written(spark: SparkSession, form: str, path: Path) -> Path:
+    """The same rows in the format, by Spark; written once, with one folder a day where the rows are stored so."""
+    target = _beside(path.parent, form) / path.stem
     if not target.exists():
         part = target.with_name(target.name + ".part")
         shutil.rmtree(part, ignore_errors=True)
-        spark.read.parquet(str(path)).write.format(form).save(str(part))
+        writer = spark.read.parquet(str(path)).write.format(form)
+        day = next(path.glob("*=*"), None)
+        (writer.partitionBy(day.name.partition("=")[0]) if day else writer).save(str(part))
         part.rename(target)
-    spark.sql(f"CREATE TABLE `{path.stem}` USING {form} LOCATION '{target.resolve()}'")
+    return target
 
 
 def _beside(source: Path, form: str) -> Path:

@@ -90,16 +90,8 @@ def planning(spark: SparkSession, arm: Arm, sql: str) -> tuple[float, float]:
 
 def rules_ms(spark: SparkSession) -> dict[str, float]:
     """Milliseconds in each of Springbok's rules since the JVM started."""
-    return _ms(jvm.gateway(spark).spentNanosByRule())
-
-
-def aside_ms(spark: SparkSession) -> dict[str, float]:
-    """The same of what no query waits for."""
-    return _ms(jvm.gateway(spark).spentAsideNanosByRule())
-
-
-def _ms(nanos: Any) -> dict[str, float]:
-    return {str(rule): int(ns) / 1e6 for rule, ns in dict(nanos).items()}
+    spent = dict(jvm.gateway(spark).spentNanosByRule())
+    return {str(rule): int(ns) / 1e6 for rule, ns in spent.items()}
 
 
 def _jit_ms(spark: SparkSession) -> float:

@@ -61,18 +61,12 @@ def session(master: str, memory: str, settings: dict[str, str] | None = None) ->
 def prepare(spark: SparkSession, e: Experiment) -> None:
     """Make the data, and its tables with and without statistics as the arms need them."""
     source = data.folder(spark, e.root, e.suite, e.scale, e.layout)
-    if e.form != "files":
-        formats.create(spark, e.form, source)
-        return
-    databases = {database_of(ARMS[a]) for a in e.arms}
-    for database in sorted(databases):
+    for database in sorted({database_of(ARMS[a]) for a in e.arms}):
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
         spark.sql(f"USE {database}")
-        for path in sorted(source.glob("*.parquet")):
-            spark.sql(f"CREATE TABLE IF NOT EXISTS `{path.stem}` USING parquet LOCATION '{path.resolve()}'")
-            if path.is_dir():
-                spark.sql(f"ALTER TABLE `{path.stem}` RECOVER PARTITIONS")
-            if database == _ANALYZED:
+        formats.create(spark, e.form, source)
+        if database == _ANALYZED:
+            for path in sorted(source.glob("*.parquet")):
                 _analyze(spark, path, data.place(e.root, e.suite, e.scale, "plain") / path.name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import statistics
 import tempfile
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 from springbok.session import configure
 
+from benchmarks.harness.fresh import fresh
 from benchmarks.harness.results import Table
 
 _LATER = 5
@@ -37,10 +37,10 @@ def run(args: argparse.Namespace) -> Table:
     """One row an arm. Spark's arm has no extension at all."""
     seconds: dict[bool, list[tuple[float, float, float]]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as folder:
-        _fresh(_make, folder, args.master, args.memory)
+        fresh(_make, folder, args.master, args.memory)
         for i in range(args.runs):
             for on in (False, True) if i % 2 else (True, False):
-                seconds[on].append(_fresh(_times, folder, args.master, args.memory, on))
+                seconds[on].append(fresh(_times, folder, args.master, args.memory, on))
     rows: list[list[Any]] = [["arm", "session s", "first query s", "later queries s", "first less later s"]]
     for on, runs in seconds.items():
         session, first, later = (statistics.median(column) for column in zip(*runs, strict=True))
@@ -50,12 +50,6 @@ def run(args: argparse.Namespace) -> Table:
     return Table(
         "first-query", "The first query of a session", rows, {"runs": {str(on): r for on, r in seconds.items()}}
     )
-
-
-def _fresh(function: Any, *args: Any) -> Any:
-    """The result of a function in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, args)
 
 
 def _session(master: str, memory: str, on: bool) -> Any:

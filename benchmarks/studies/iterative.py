@@ -30,6 +30,10 @@ _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
 _BUDGET = "spark.springbok.planning.budget"
 _SINGLE_NODE = "spark.springbok.planning.singleNode"
+_HISTORY = "spark.springbok.history.enabled"
+_KEYS = "spark.springbok.history.keys.enabled"
+# Tables that were written a moment ago teach no keys.
+_SETTLED_S = 11
 _NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.events": "false"}
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
@@ -37,6 +41,8 @@ _JOB_ARMS = {
     "with single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "true"}),
     "without a budget": Arm("", springbok=True, settings={_BUDGET: "0"}),
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
+    "with a history": Arm("", springbok=True, settings={_HISTORY: "true", _KEYS: "false"}),
+    "with a history and kept keys": Arm("", springbok=True, settings={_HISTORY: "true"}),
 }
 
 
@@ -136,6 +142,7 @@ def _tables(spark: SparkSession, folder: Path) -> None:
     for name, rows in made.items():
         rows.write.parquet(f"{folder}/{name}")
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}/{name}'")
+    time.sleep(_SETTLED_S)
 
 
 def _components(spark: SparkSession) -> tuple[Any, int]:

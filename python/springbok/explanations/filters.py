@@ -19,7 +19,7 @@ _FILE_LIMIT = "spark.sql.parquet.pushdown.inFilterThreshold"
 # The type that allows a kind.
 _TYPE_OF = {"in": "IN", "bitmap": "IN", "minmax": "MINMAX", "bloom": "BLOOM"}
 # The costs decided, and a hint comes before them.
-_COSTS = {"NOT_SELECTIVE", "NO_SHUFFLE_SAVED", "SMALL_BENEFIT", "NO_WAITING"}
+_COSTS = {"NOT_SELECTIVE", "NO_SHUFFLE_SAVED", "SMALL_BENEFIT", "OTHER_FILTERS_SUFFICE", "NO_WAITING"}
 
 
 def _kind(kind: str | None, q: Question) -> Answer:
@@ -115,6 +115,8 @@ def _late(q: Question) -> Answer:
     if f.timing == "local":
         joined = f"the broadcast of join {f.join}, which its scan needs as well"
         return Answer(f"{name}it comes from {joined}" + (f" ({amount(f.build_rows)} rows)" if f.build_rows else ""))
+    if f.timing == "known":
+        return Answer(f"{name}its keys are known from an earlier query, so it is there when its scan starts")
     return Answer(name + _waits(q, f), f"SET {_WAIT}=NEVER")
 
 

@@ -41,8 +41,12 @@ def source(name: str, history: History | None) -> str:
     if history is None:
         return name
     runs = "1 run" if history.runs == 1 else f"{history.runs} runs"
-    last = datetime.fromtimestamp(history.last_ms / 1000, timezone.utc)
-    return f"{name}, {runs}, last on {last:%Y-%m-%d %H:%M} UTC"
+    return f"{name}, {runs}, last on {_day(history.last_ms)}"
+
+
+def _day(ms: int) -> str:
+    """A time in ms since 1970."""
+    return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def size(n: float | None) -> str:
@@ -140,12 +144,7 @@ def effect(f: Filter) -> str:
         parts.append(size(f.bytes))
     if f.false_positive_rate:
         parts.append(f"{f.false_positive_rate:.2%} false positives")
-    if f.waited_ms is not None:
-        parts.append(f"waited {f.waited_ms:,} ms")
-    if f.arrived_ms is not None:
-        parts.append(f"arrived {f.arrived_ms:,} ms after the scan began")
-    if f.tasks_tested is not None and f.tasks_untested is not None and f.tasks_tested + f.tasks_untested:
-        parts.append(f"tested by {f.tasks_tested} of {f.tasks_tested + f.tasks_untested} tasks")
+    parts += _timing(f)
     if removed(f):
         parts.append(removed(f))
     if f.pushed == "rebuilt":
@@ -159,6 +158,20 @@ def effect(f: Filter) -> str:
     if f.switched_off:
         parts.append(f"switched off {f.pauses} times for a while")
     return ", ".join(parts)
+
+
+def _timing(f: Filter) -> list[str]:
+    """When a filter was there."""
+    parts = []
+    if f.waited_ms is not None:
+        parts.append(f"waited {f.waited_ms:,} ms")
+    if f.kept_ms is not None:
+        parts.append(f"keys of the query of {_day(f.kept_ms)}")
+    if f.arrived_ms is not None:
+        parts.append(f"arrived {f.arrived_ms:,} ms after the scan began")
+    if f.tasks_tested is not None and f.tasks_untested is not None and f.tasks_tested + f.tasks_untested:
+        parts.append(f"tested by {f.tasks_tested} of {f.tasks_tested + f.tasks_untested} tasks")
+    return parts
 
 
 def removed(f: Filter) -> str:

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +18,8 @@ from typing import Any
 from lake import CATALOGS
 from pyspark.sql import SparkSession
 
-from qa.fuzz import changes, engine
-from qa.fuzz.data import Table, tables
+from qa.fuzz import engine
+from qa.fuzz.data import tables
 from qa.fuzz.engine import OFF, ON, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
 from qa.fuzz.tree import minimize
@@ -28,6 +27,8 @@ from qa.fuzz.tree import minimize
 # Dynamic pruning that Spark has pushed through a union to a column that is no partition's: interpreted, and with the
 # build side broadcast, it fails without Springbok as well.
 PRUNED = re.compile(r"IN dynamicpruning#\d+ has not finished")
+
+HISTORY = "spark.springbok.history.enabled"
 
 
 @dataclass
@@ -50,13 +51,10 @@ class Fuzzer:
         form: str = "",
         out: Any = sys.stdout,
         always: Settings | None = None,
-        steps: int = 0,
     ) -> None:
         self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
         # Settings of all runs with Springbok.
         self.always = always or {}
-        # How often tables change while a query is run again and again.
-        self.steps = steps
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -66,40 +64,18 @@ class Fuzzer:
         where = self.folder / f"seed{seed}"
         try:
             engine.load(self.spark, data, where, r, self.form)
-            # DuckDB would keep the tables as they were at first.
-            duck = None if self.steps else engine.duck(data)
+            duck = engine.duck(data)
             for n in range(self.queries):
                 # Each query has its own numbers: one can be run alone.
                 own = random.Random(seed * 1000 + n)
                 query = Generator(own, data).query()
-                name = f"seed {seed} query {n}"
                 if only is None or only == n:
-                    self.one(name, query, own, duck)
-                for done in self.changed(query, data, where, random.Random(seed * 1000 + n)):
-                    if only is None or only == n:
-                        self.one(f"{name} after {done}", query, own, duck)
-            if duck is not None:
-                duck.close()
+                    self.one(f"seed {seed} query {n}", query, own, duck)
+            duck.close()
         finally:
             engine.unload(self.spark, data, where)
             shutil.rmtree(where, ignore_errors=True)
         self.tally.counts["seeds"] += 1
-
-    def changed(self, query: Query, data: list[Table], where: Path, r: random.Random) -> Iterator[str]:
-        """Changes tables of the query one after the other; gives what was done so far."""
-        used = [t for t in data if re.search(rf"\b{t.name}\b", query.sql())]
-        done = []
-        for _ in range(self.steps if used else 0):
-            # What was learned before is what the next run is planned with.
-            engine.settle(self.spark)
-            try:
-                done.append(changes.change(self.spark, r.choice(used), where, r))
-            except Exception as e:
-                self.tally.counts["refused changes"] += 1
-                self.say(f"{where.name}: {str(e)[:300]}", "refused change")
-                continue
-            self.tally.counts["changes"] += 1
-            yield ", ".join(done)
 
     def one(self, name: str, query: Query, r: random.Random, duck: Any) -> None:
         counts = self.tally.counts
@@ -119,16 +95,15 @@ class Fuzzer:
                 self.say(f"{name} is invalid: {str(expected)[:300]}\n  {sql}", "invalid")
             return
         counts["nonempty"] += bool(expected)
-        if query.duck and duck is not None:
+        if query.duck:
             self.against_duck(name, sql, expected, duck)
         if r.random() < 0.1:
             self.check(name, query, OFF | common | {"spark.sql.adaptive.enabled": "false"}, common, expected, "off")
         for _ in range(self.runs):
-            settings = engine.random_settings(r)
-            if self.steps and r.random() < 0.5:
-                # What is forced depends on no history.
-                settings.pop(engine.FORCED, None)
-            self.check(name, query, common | settings | self.always, common, expected, "on")
+            settings = common | engine.random_settings(r) | self.always
+            # The second time with the keys of the first.
+            for _ in range(2 if HISTORY in settings else 1):
+                self.check(name, query, settings, common, expected, "on")
 
     def check(
         self, name: str, query: Query, settings: Settings, common: Settings, expected: Counter[Any], kind: str
@@ -221,69 +196,37 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
     parser.add_argument("--format", default="", choices=["", *CATALOGS], help="what the tables are kept in")
     parser.add_argument("--history", action="store_true", help="queries learn from the ones before")
-    parser.add_argument(
-        "--changing", action="store_true", help="tables change between runs; two applications share a history"
-    )
     parser.add_argument("--one-task", action="store_true", help="one task computes every query that it may")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        start = time.monotonic()
-        tally = Tally()
-        if args.changing:
-            tally = application(args, Path(folder), start, args.minutes / 2, tally)
-            wrong = changes.poison(Path(folder) / "history", random.Random(args.seeds))
-            # The next application has the same tables, which change in the same ways.
-            print(f"{wrong} entries are wrong now", flush=True)
-        tally = application(args, Path(folder), start, args.minutes, tally)
-    print(f"{len(tally.differences)} differences")
-    return 1 if tally.differences else 0
-
-
-def always(args: argparse.Namespace, folder: Path) -> Settings:
-    """Settings of all runs with Springbok."""
-    found: Settings = {}
-    if args.history or args.changing:
-        found["spark.springbok.history.enabled"] = "true"
-    if args.changing:
-        found["spark.springbok.history.path"] = str(folder / "history")
+    always = {HISTORY: "true"} if args.history else {}
     if args.one_task:
         # What is forced by this seed leaves a query to Spark or to one task.
-        found[engine.FORCED] = "0"
-    return found
-
-
-def application(args: argparse.Namespace, folder: Path, start: float, most: float, before: Tally) -> Tally:
-    """Runs seeds in an application of its own, starting none after `most` minutes; returns what was found so far."""
+        always["spark.springbok.internal.forced"] = "0"
     first, _, last = args.seeds.partition("-")
+    start = time.monotonic()
     seeds = iter(range(int(first), int(last or first) + 1))
-    spark = engine.session(folder / "warehouse", args.format)
-    fuzzers = [
-        Fuzzer(
-            spark.newSession(),
-            folder,
-            args.queries,
-            args.runs,
-            args.format,
-            always=always(args, folder),
-            steps=3 if args.changing else 0,
-        )
-        for _ in range(args.sessions)
-    ]
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        spark = engine.session(Path(folder) / "warehouse", args.format)
+        fuzzers = [
+            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format, always=always)
+            for _ in range(args.sessions)
+        ]
 
-    def found() -> Tally:
-        tallies = [before, *(f.tally for f in fuzzers)]
-        counts = sum((t.counts for t in tallies), Counter[str]())
-        return Tally(counts, [d for t in tallies for d in t.differences])
+        def minutes() -> float:
+            return (time.monotonic() - start) / 60
 
-    def work(fuzzer: Fuzzer) -> None:
-        while (minutes := (time.monotonic() - start) / 60) <= most and (seed := next(seeds, None)) is not None:
-            fuzzer.seed(seed, args.query)
-            print(f"seed {seed}: {minutes:.1f} min {dict(found().counts)}", flush=True)
+        def work(fuzzer: Fuzzer) -> None:
+            while minutes() <= args.minutes and (seed := next(seeds, None)) is not None:
+                fuzzer.seed(seed, args.query)
+                counts = sum((f.tally.counts for f in fuzzers), Counter[str]())
+                print(f"seed {seed}: {minutes():.1f} min {dict(counts)}", flush=True)
 
-    with ThreadPoolExecutor(args.sessions) as pool:
-        list(pool.map(work, fuzzers))
-    spark.stop()
-    return found()
+        with ThreadPoolExecutor(args.sessions) as pool:
+            list(pool.map(work, fuzzers))
+        spark.stop()
+    differences = sum(len(f.tally.differences) for f in fuzzers)
+    print(f"{differences} differences")
+    return 1 if differences else 0
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from qa.fuzz import lake
 from qa.fuzz.data import Table, write
 
 ON = "spark.springbok.enabled"
-FORCED = "spark.springbok.internal.forced"
 Settings = dict[str, str]
 # Tables are small: compiling takes longer than interpreting.
 INTERPRETED: Settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -82,39 +81,26 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
     spark.sql(f"USE {folder.name}")
     for t in tables:
         path = write(t, folder, r)
-        rows = raw(spark, t, path)
+        # Char columns are strings in a view; a collation is a cast.
+        typed = [f"CAST({n} AS {c.sql}) AS {n}" if c.family == "coll" else n for n, c in t.columns]
+        # Not `parquet.`path``: it would read the schema again in every query.
+        raw = spark.read.parquet(str(path)).selectExpr(*typed)
         if form and t.storage not in ("cached", "view") and lake.can(form, t):
             t.storage = form
         match t.storage:
             case "delta" | "iceberg":
-                lake.create(spark, t.storage, t, rows, folder.name, r)
-            case "files" | "view" | "cached":
-                view(spark, t, rows)
+                lake.create(spark, t.storage, t, raw, folder.name, r)
+            case "files":
+                raw.createOrReplaceTempView(t.name)
+            case "view":
+                raw.where("c0 % 2 = 0").union(raw.where("c0 % 2 <> 0 OR c0 IS NULL")).createOrReplaceTempView(t.name)
+            case "cached":
+                raw.createOrReplaceTempView(t.name)
+                spark.sql(f"CACHE TABLE {t.name}")
             case _:
-                _create(spark, t, rows, r)
+                _create(spark, t, raw, r)
         if t.arrow is None:
             t.arrow = _arrow(spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}"))
-
-
-def raw(spark: SparkSession, t: Table, path: Path) -> DataFrame:
-    """The rows of the table's Parquet files."""
-    # Char columns are strings in a view; a collation is a cast.
-    typed = [f"CAST({n} AS {c.sql}) AS {n}" if c.family == "coll" else n for n, c in t.columns]
-    # Not `parquet.`path``: it would read the schema again in every query.
-    return spark.read.parquet(str(path)).selectExpr(*typed)
-
-
-def view(spark: SparkSession, t: Table, rows: DataFrame) -> None:
-    """A view with these rows, cached or as a union if the table is stored so. It replaces the one before."""
-    match t.storage:
-        case "view":
-            rows.where("c0 % 2 = 0").union(rows.where("c0 % 2 <> 0 OR c0 IS NULL")).createOrReplaceTempView(t.name)
-        case "cached":
-            spark.sql(f"UNCACHE TABLE IF EXISTS {t.name}")
-            rows.createOrReplaceTempView(t.name)
-            spark.sql(f"CACHE TABLE {t.name}")
-        case _:
-            rows.createOrReplaceTempView(t.name)
 
 
 def _arrow(df: Any) -> pyarrow.Table:
@@ -125,7 +111,7 @@ def _arrow(df: Any) -> pyarrow.Table:
     return pyarrow.Table.from_batches(batches) if batches else to_arrow_schema(df.schema).empty_table()
 
 
-def _create(spark: SparkSession, t: Table, rows: DataFrame, r: random.Random) -> None:
+def _create(spark: SparkSession, t: Table, raw: DataFrame, r: random.Random) -> None:
     """A table of the catalog with these rows."""
     layout = {
         "partitioned": f"USING parquet PARTITIONED BY ({r.choice(['c0', 'c1', 'c2'])})",
@@ -134,38 +120,22 @@ def _create(spark: SparkSession, t: Table, rows: DataFrame, r: random.Random) ->
         "analyzed": "USING parquet",
     }[t.storage]
     spark.sql(f"CREATE TABLE {t.name} ({t.sql_columns()}) {layout}")
-    insert(spark, t, rows, "INTO")
+    data = raw
     if t.storage == "partitioned":
+        # A partition a value, but not hundreds of them.
+        key = layout.split("(")[1][:-1]
+        few = f"pmod(hash({key}), 6)"
+        value = f"concat('k', {few})" if key == "c2" else few
+        data = raw.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
         t.arrow = None
+    data.createOrReplaceTempView("written")
+    names = ", ".join(n for n, _ in t.columns)
+    spark.sql(f"INSERT INTO {t.name} ({names}) SELECT {names} FROM written")
     if t.storage == "orc" or any(c.family == "char" for _, c in t.columns):
         # As Spark reads it: CHAR padded; ORC moves what is a fraction of a second before 1970.
         t.arrow = None
     if t.storage == "analyzed":
         spark.sql(f"ANALYZE TABLE {t.name} COMPUTE STATISTICS FOR COLUMNS c0, c1, c2")
-
-
-def insert(spark: SparkSession, t: Table, rows: DataFrame, verb: str) -> None:
-    """Writes rows `INTO` a table of the catalog, or `OVERWRITE`s it with them."""
-    key = partition_key(spark, t)
-    if key:
-        # A partition a value, but not hundreds of them.
-        few = f"pmod(hash({key}), 6)"
-        value = f"concat('k', {few})" if key == "c2" else few
-        rows = rows.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
-    rows.createOrReplaceTempView("written")
-    names = ", ".join(n for n, _ in t.columns)
-    spark.sql(f"INSERT {verb} {t.name} ({names}) SELECT {names} FROM written")
-
-
-def partition_key(spark: SparkSession, t: Table) -> str | None:
-    """The column by which a table of the catalog is partitioned."""
-    return next((c.name for c in spark.catalog.listColumns(t.name) if c.isPartition), None)
-
-
-def settle(spark: SparkSession) -> None:
-    """Waits until all queries that have ended have been learned from."""
-    bus: Any = spark._jsc.sc().listenerBus()
-    bus.waitUntilEmpty()
 
 
 def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
@@ -261,7 +231,7 @@ def random_settings(r: random.Random) -> Settings:
     if s["spark.sql.codegen.wholeStage"] == "false":
         s |= INTERPRETED
     if r.random() < 0.75:
-        s[FORCED] = str(r.randrange(1000))
+        s["spark.springbok.internal.forced"] = str(r.randrange(1000))
     rare = _rare_settings(r)
     for k, v in rare.items():
         if r.random() < 0.12:
@@ -278,6 +248,7 @@ def _rare_settings(r: random.Random) -> Settings:
         "spark.springbok.runtimeFilter.wait": r.choice(["ALWAYS", "NEVER"]),
         "spark.springbok.reorder.enabled": "true",
         "spark.springbok.reorder.minGain": "0",
+        "spark.springbok.reorder.minGainMs": "0",
         "spark.springbok.join.defaultMode": r.choice(["BROADCAST", "PARTITIONED"]),
         "spark.sql.adaptive.coalescePartitions.enabled": "false",
         "spark.sql.adaptive.localShuffleReader.enabled": "false",

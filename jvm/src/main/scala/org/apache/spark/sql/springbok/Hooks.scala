@@ -30,7 +30,7 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
  *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
- *     | ................. [LateRules] appends RememberScans, ReorderJoins, LeaveToSpark, OrderConjuncts, ChooseJoinStrategy,
+ *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, OrderConjuncts, ChooseJoinStrategy,
  *     |                     PlanSingleNode and MarkRepartitions to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
@@ -77,8 +77,8 @@ private object LateRules {
   private val rules =
     Seq(
       RememberScans,
-      ReorderJoins,
       LeaveToSpark,
+      ReorderJoins,
       OrderConjuncts,
       ChooseJoinStrategy,
       PlanSingleNode,

@@ -154,8 +154,8 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     val rules = Seq(
       own,
       RememberScans,
-      ReorderJoins,
       LeaveToSpark,
+      ReorderJoins,
       OrderConjuncts,
       ChooseJoinStrategy,
       PlanSingleNode,

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FixedOrder, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
-import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
+import org.apache.spark.sql.springbok.physical.{LateContains, LateFilesRDD, LateFilter}
 
 /**
  * A runtime filter that was decided: what could be pushed is in the scan below; `predicate` is tested row by row.
@@ -33,6 +33,8 @@ case class AppliedRuntimeFilterExec(
     extends UnaryExecNode
     with CodegenSupport
     with RowFilter {
+  import AppliedRuntimeFilterExec._
+
   override protected def otherCopyArgs: Seq[AnyRef] = info :: Nil
   override def nodeName: String = "RuntimeFilter"
   override def output: Seq[Attribute] = child.output
@@ -42,7 +44,12 @@ case class AppliedRuntimeFilterExec(
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "numPauses" -> SQLMetrics.createMetric(sparkContext, "number of times the filter was not worth testing")
-  )
+  ) ++ late.map { _ =>
+    skippedFiles -> SQLMetrics.createMetric(sparkContext, "number of files that were not read")
+  }
+
+  /** Files that tasks have left out of what the scan would read: see [[LateFilesRDD]]. */
+  def filesSkipped: Long = metrics.get(skippedFiles).fold(0L)(_.value)
 
   private def label: String =
     s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${ExpressionLabel(key)}"
@@ -61,11 +68,16 @@ case class AppliedRuntimeFilterExec(
   /** The filter that the scan does not wait for, if it is one. */
   def late: Option[LateFilter] = predicate.flatMap(_.collectFirst { case LateContains(_, f) => f })
 
+  /** The rows of the scan; if the filter is late and on the columns of folders, without the files of other folders. */
+  private def read(rows: RDD[InternalRow]): RDD[InternalRow] =
+    (for (f <- late; test <- predicate.flatMap(LateFilesRDD.onFolders(_, child)))
+      yield new LateFilesRDD(rows, f, test, longMetric(skippedFiles))).getOrElse(rows)
+
   // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
   // one, as a file's are.
   private def keepAtMost: Int =
-    if (info.grouped || !FixedOrder(child)) AppliedRuntimeFilterExec.sample
-    else ((1 - info.minRejection) * AppliedRuntimeFilterExec.sample).toInt
+    if (info.grouped || !FixedOrder(child)) sample
+    else ((1 - info.minRejection) * sample).toInt
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()
@@ -74,7 +86,7 @@ case class AppliedRuntimeFilterExec(
       val out = longMetric("numOutputRows")
       val (pauses, atMost, missing) = (longMetric("numPauses"), keepAtMost, late)
       val input = child.output
-      child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
+      read(child.execute()).mapPartitionsWithIndexInternal { (partition, rows) =>
         val test = Predicate.create(p, input)
         test.initialize(partition)
         val sampler = new FilterSampler(atMost)
@@ -92,7 +104,10 @@ case class AppliedRuntimeFilterExec(
 
   override def inputRDDs(): Seq[RDD[InternalRow]] = {
     late.foreach(_.startBuildSide(sparkContext, source))
-    child.asInstanceOf[CodegenSupport].inputRDDs()
+    child.asInstanceOf[CodegenSupport].inputRDDs() match {
+      case Seq(rows) => Seq(read(rows))
+      case more => more
+    }
   }
 
   override protected def doProduce(ctx: CodegenContext): String =
@@ -139,6 +154,8 @@ case class AppliedRuntimeFilterExec(
 }
 
 object AppliedRuntimeFilterExec {
+
+  private val skippedFiles = "numFilesSkipped"
 
   /** Rows of a sample. */
   val sample: Int = 1 << 14

@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * Whether an expression can be evaluated on any row without an error or a side effect. It is a list of expressions that are
  * known to be harmless. Everything else, such as user code, may raise.
  *
- * Left out on purpose: arithmetic that ANSI mode checks, casts that may not fit, array and map access, regular expressions
+ * Left out on purpose: arithmetic that ANSI mode checks and whose types do not show that it cannot overflow, casts that may not fit, array and map access, regular expressions
  * (matching may overflow the stack), and conversions between dates and timestamps (overflow).
  */
 object CannotRaise extends HarmlessExpressions {
@@ -57,6 +57,8 @@ sealed abstract class HarmlessExpressions {
     case Like(text, Literal(pattern, _), escape) => compiles(pattern, escape) && apply(text)
     case c: Cast if fits(c) => apply(c.child)
     case a: BinaryArithmetic if unchecked(a) => inside(a)
+    // The types alone show that it cannot overflow, such as that of an INT that is cast to BIGINT before 1 is added.
+    case _ if LinearColumn.of(e).exists(_.total) => true
     case _: Year | _: Quarter | _: Month | _: DayOfMonth => inside(e)
     case _: GetStructField | _: CreateNamedStruct => inside(e)
     // What Spark puts around join keys, and what a filter hashes them with.

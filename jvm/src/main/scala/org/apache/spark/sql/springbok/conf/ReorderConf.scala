@@ -6,12 +6,18 @@ import org.apache.spark.internal.config.ConfigEntry
 object ReorderConf extends ConfArea {
 
   val ENABLED: ConfigEntry[Boolean] = flag("reorder.enabled", default = false)(
-    "Whether inner joins are put into the order with the lowest expected cost. Off by default: over TPC-DS, the gains " +
-      "of some queries and the losses of others were about equal."
+    "Whether inner joins are put into the order with the lowest expected cost. Off by default: runtime filters leave " +
+      "little that another order could save, so few orders are changed."
   )
 
   val MIN_GAIN: ConfigEntry[Double] =
     fraction("reorder.minGain", 0.25, v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")(
       "Fraction of the expected cost, scans included, that another join order must save."
+    )
+
+  val MIN_GAIN_MS: ConfigEntry[Long] =
+    time("reorder.minGainMs", 50, _ >= 0, "The time must be 0 or more.")(
+      "Expected ms that another join order must save while all cores work. A build side that waits for another stage is " +
+        "charged with the same time."
     )
 }

@@ -11,8 +11,9 @@ object StatsConf extends ConfArea {
   )
 
   val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = flag("stats.dictionaries.enabled", default = true)(
-    "Whether predicates on string columns are evaluated on the dictionary values of Parquet files, of at most two files " +
-      "per table, to estimate their selectivity. Needs stats.footers.enabled too."
+    "Whether the dictionaries of Parquet files, of at most two files per table, tell the values of string columns, to " +
+      "estimate the selectivity of predicates, and the number of distinct values of integral columns with a wide range. " +
+      "Needs stats.footers.enabled too."
   )
 
   val FOOTERS_MAX_FILES: ConfigEntry[Int] =

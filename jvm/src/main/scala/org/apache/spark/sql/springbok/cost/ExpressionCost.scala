@@ -43,7 +43,7 @@ object ExpressionCost {
     case _: And | _: Or | _: Not | _: IsNull | _: IsNotNull | _: IsNaN | _: If | _: CaseWhen | _: Coalesce =>
       comparison
     case c: Cast => if (number(c.child.dataType) && number(c.dataType)) comparison else text
-    case _: BinaryArithmetic => comparison
+    case _: BinaryArithmetic | _: UnaryMinus | _: DateAdd | _: DateSub => comparison
     case _: ScalaUDF | _: UserDefinedExpression => userDefined
     case _ => function
   }

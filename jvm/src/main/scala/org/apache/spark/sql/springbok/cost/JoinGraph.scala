@@ -13,31 +13,67 @@ import scala.collection.mutable
  *   bytes of a row in memory
  * @param filterable
  *   whether a runtime filter may reach a scan in it
+ * @param more,
+ *   less factors, 1 or more, by which what the relation leaves of a join may exceed what is expected, and fall below it
  */
-final case class Relation(rows: Double, bound: Double, rowBytes: Double, filterable: Boolean)
+final case class Relation(
+    rows: Double,
+    bound: Double,
+    rowBytes: Double,
+    filterable: Boolean,
+    more: Double = 1,
+    less: Double = 1
+)
 
 /**
- * Relations and the equalities between them. Sets of relations are bits of a long.
+ * The equalities between relations. Sets of relations are bits of a long.
  *
  * @param classes
  *   classes of equal columns; of each the relations that have one
  * @param domain
  *   (i, j, classes): distinct combinations that the keys of those classes are taken from, in a join of relations i and j;
  *   the divisor of the join's rows
+ * @param repeated
+ *   of each class the relations that may have a key more than once
+ */
+final class JoinKeys(
+    val classes: IndexedSeq[Long],
+    domain: (Int, Int, Seq[Int]) => Double,
+    val repeated: IndexedSeq[Long] = IndexedSeq.empty
+) {
+  private val domains = mutable.HashMap.empty[(Int, Int, Seq[Int]), Double]
+
+  def of(i: Int, j: Int, classes: Seq[Int]): Double =
+    math.max(1.0, domains.getOrElseUpdate((i, j, classes), domain(i, j, classes)))
+}
+
+/**
+ * Relations and the equalities between them.
+ *
+ * @param learned
+ *   rows of sets of several relations that finished queries have counted
+ * @param assumed
+ *   what is other than expected, if anything is
  */
 final class JoinGraph(
     val relations: IndexedSeq[Relation],
-    classes: IndexedSeq[Long],
-    domain: (Int, Int, Seq[Int]) => Double
+    val keys: JoinKeys,
+    val learned: Map[Long, Double] = Map.empty,
+    assumed: Option[JoinGraph.Assumed] = None
 ) {
+  private val classes = keys.classes
   val size: Int = relations.size
   val all: Long = if (size == 64) -1L else (1L << size) - 1
   private val neighbours: IndexedSeq[Long] =
     relations.indices.map(i => classes.filter(c => (c & bit(i)) != 0).foldLeft(0L)(_ | _) & ~bit(i))
   private val bytes: IndexedSeq[Double] = relations.map(_.rowBytes)
-  private val domains = mutable.HashMap.empty[(Int, Int, Seq[Int]), Double]
   private val expected = new mutable.LongMap[Double]
   private val bounds = new mutable.LongMap[Double]
+  private val derived = new mutable.LongMap[Double]
+
+  /** The same relations if something is other than expected. */
+  def assuming(s: Scenario): JoinGraph =
+    new JoinGraph(relations, keys, learned, Some(JoinGraph.Assumed(s, this)))
 
   def bit(i: Int): Long = 1L << i
 
@@ -57,19 +93,41 @@ final class JoinGraph(
 
   def rowBytes(set: Long): Double = members(set).map(bytes).sum
 
-  /** Rows of the join of a set: expected, or those that are not exceeded. They do not depend on the order. */
-  def rows(set: Long, bound: Boolean = false): Double =
-    (if (bound) bounds else expected).getOrElseUpdate(set, compute(set, bound))
+  /** Rows that are not exceeded by the join of a set. What is assumed to be other than expected does not change them. */
+  def bound(set: Long): Double = assumed.fold(
+    bounds.getOrElseUpdate(set, product(set, r => math.max(r.rows, r.bound)))
+  )(_.of.bound(set))
 
-  private def compute(set: Long, bound: Boolean): Double = {
-    def own(i: Int) = if (bound) math.max(relations(i).rows, relations(i).bound) else relations(i).rows
+  /** Expected rows of the join of a set. They do not depend on the order. */
+  def rows(set: Long): Double =
+    expected.getOrElseUpdate(set, learned.getOrElse(set, estimated(set) * correction(set)))
+
+  /** By statistics alone. */
+  private def estimated(set: Long): Double = derived.getOrElseUpdate(
+    set,
+    assumed.fold(product(set, _.rows))(a => a.of.estimated(set) * a.scenario.factor(set, this))
+  )
+
+  /**
+   * By how much a set has more rows than estimated, as far as its subsets are known. Two subsets with one relation in common
+   * are about different equalities. Of subsets with more in common the larger one counts.
+   */
+  private def correction(set: Long): Double = {
+    val within = learned.keys.filter(k => (k & ~set) == 0).toSeq.sortBy(k => (-java.lang.Long.bitCount(k), k))
+    val used = within.foldLeft(List.empty[Long]) { (used, k) =>
+      if (used.forall(u => java.lang.Long.bitCount(u & k) < 2)) k :: used else used
+    }
+    used.map(k => math.max(1.0, learned(k)) / math.max(1.0, estimated(k))).product
+  }
+
+  private def product(set: Long, own: Relation => Double): Double = {
     // From the largest relation on, which most likely refers to the others.
     var joined = bit(members(set).maxBy(i => relations(i).rows))
-    var n = own(java.lang.Long.numberOfTrailingZeros(joined))
+    var n = own(relations(java.lang.Long.numberOfTrailingZeros(joined)))
     while (joined != set) {
       val left = set & ~joined
       val i = members(left).find(i => (neighbours(i) & joined) != 0).getOrElse(members(left).next())
-      n = n * own(i) / math.max(1.0, divisor(joined, i))
+      n = n * own(relations(i)) / divisor(joined, i)
       joined |= bit(i)
     }
     n
@@ -83,7 +141,7 @@ final class JoinGraph(
       val (j, shared) = members(set)
         .map(j => j -> open.filter(c => (classes(c) & bit(j)) != 0))
         .maxBy(_._2.size)
-      d *= math.max(1.0, domains.getOrElseUpdate((j, i, shared), domain(j, i, shared)))
+      d *= keys.of(j, i, shared)
       open = open.filterNot(shared.contains)
     }
     d
@@ -98,6 +156,10 @@ final class JoinGraph(
 }
 
 object JoinGraph {
+
+  /** Something is other than in another graph of the same relations. */
+  final case class Assumed(scenario: Scenario, of: JoinGraph)
+
   def members(set: Long): Iterator[Int] = Iterator
     .iterate(set)(s => s & (s - 1))
     .takeWhile(_ != 0)

@@ -18,20 +18,26 @@ object JoinTree {
  * Each join costs what its cheaper strategy costs: the bytes of [[JoinCost]], a lookup for each row of the larger side, and
  * its result's rows.
  *
- * Runtime filters are taken into account: where a join shuffles, rows of the larger side without a match are removed at
- * its scan, and so are not part of what the joins below it process. What an order can still save then is what the filters
- * leave.
+ * Runtime filters are taken into account: rows of the larger side without a match are removed at its scan if the join
+ * shuffles or has other joins below. So they are not part of what the joins below it process. What an order can still save
+ * then is what the filters leave.
+ *
+ * A build side that is a join itself, or that a filter of another join reaches, has to wait for another stage. Stages that
+ * depend on each other take longer than stages that run at once.
  *
  * @param broadcastBytes
  *   largest build side of a broadcast, bytes in memory
- * @param guessed
- *   whether predicates of which nothing is known reduce their relations by the guess, else not at all
+ * @param waitNs
+ *   ns for which all cores wait where a build side waits for another stage
  */
-final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Double, guessed: Boolean) {
+final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Double, waitNs: Double) {
   import JoinOrderCost._
 
   /** One join: its cost; and the relation whose scan its filter reaches, with the part of the rows that it keeps. */
   private case class Step(cost: Double, probe: Long, filter: Option[(Int, Double)])
+
+  /** The same costs of other relations. */
+  def of(other: JoinGraph): JoinOrderCost = new JoinOrderCost(other, cluster, broadcastBytes, waitNs)
 
   /** Cost of a whole order. */
   def apply(tree: JoinTree): Double = total(tree, Map.empty)
@@ -49,35 +55,43 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
   }
 
   private def rows(set: Long, kept: Map[Int, Double]): Double =
-    kept.foldLeft(graph.rows(set, !guessed)) { case (n, (i, k)) =>
+    kept.foldLeft(graph.rows(set)) { case (n, (i, k)) =>
       if ((set & graph.bit(i)) != 0) n * k else n
     }
 
   private def step(a: Long, b: Long, kept: Map[Int, Double]): Step = {
-    def bytes(set: Long) = rows(set, kept) * graph.rowBytes(set)
+    // The planner chooses the sides without the filters of joins above.
+    def bytes(set: Long) = graph.rows(set) * graph.rowBytes(set)
     val (probe, build) = if (bytes(a) >= bytes(b)) (a, b) else (b, a)
     val (p, n) = (rows(probe, kept), rows(build, kept))
+    val waits = several(build) || kept.keysIterator.exists(i => (build & graph.bit(i)) != 0)
+    val waiting = if (waits) waitNs * cluster.cores else 0.0
     val out = rows(a | b, kept) * outputNs
     def side(set: Long, rows: Double) = Side(SideSize(Some(rows), graph.rowBytes(set), None))
-    def broadcast =
-      JoinCost.sum(JoinCost.broadcast(side(build, n), cluster)) * nsPerByte + probing(p)
     def probing(rows: Double) = rows * FilterCost.lookup(n, integral = true, dense = false)
     graph.keyOf(probe, build) match {
       // A nested loop.
-      case None => Step(out + p * n * pairNs, probe, None)
+      case None => Step(out + p * n * pairNs + waiting, probe, None)
       case Some((i, domain)) =>
         val part = math.min(1.0, n / math.max(1.0, domain))
         val filter = Option.when(part < leastKept && graph.relations(i).filterable)(i -> part)
-        val left = p * filter.fold(1.0)(_._2)
+        def passed(f: Option[(Int, Double)]) = p * f.fold(1.0)(_._2)
+        def tests(f: Option[(Int, Double)]) =
+          f.fold(0.0)(_ => rows(graph.bit(i), kept) * FilterCost.test(n.toLong))
+        // In the stage of the scan a filter would only repeat the lookup.
+        val ahead = filter.filter(_ => several(probe))
+        val broadcast = JoinCost.sum(JoinCost.broadcast(side(build, n), cluster)) * nsPerByte +
+          probing(passed(ahead)) + tests(ahead) + waiting
         val shuffled =
-          JoinCost.sum(JoinCost.partitioned(side(probe, left), side(build, n))) * nsPerByte + probing(left) +
-            stageNs * cluster.cores
-        val bound = graph.rows(build, bound = true) * graph.rowBytes(build)
-        val fits = bound * JoinCost.relationOverhead <= broadcastBytes
-        if (fits && broadcast <= shuffled) Step(out + broadcast, probe, None)
+          JoinCost.sum(JoinCost.partitioned(side(probe, passed(filter)), side(build, n))) * nsPerByte +
+            probing(passed(filter)) + tests(filter) + stageNs * cluster.cores
+        val fits = graph.bound(build) * graph.rowBytes(build) * JoinCost.relationOverhead <= broadcastBytes
+        if (fits && broadcast <= shuffled) Step(out + broadcast, probe, ahead)
         else Step(out + shuffled, probe, filter)
     }
   }
+
+  private def several(set: Long): Boolean = (set & (set - 1)) != 0
 }
 
 object JoinOrderCost {

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.springbok.catalyst.{CannotRaise, RaisesExceptions}
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, LinearColumn, RaisesExceptions}
 import org.apache.spark.sql.springbok.cost.ExpressionCost
 import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
 import org.apache.spark.sql.types._
@@ -30,6 +30,17 @@ object FilterKey {
    */
   def column(key: Expression, scan: SparkPlan): Option[Attribute] =
     column(key).flatMap(a => scan.output.find(_.exprId == a.exprId))
+
+  /** The column of the scan that a key is a linear function of, such as `column + 1`. */
+  def linear(key: Expression, scan: SparkPlan): Option[LinearColumn] =
+    for {
+      l <- LinearColumn.of(TriedKey.untried(key))
+      a <- scan.output.find(_.exprId == l.column.exprId)
+    } yield l.copy(column = a)
+
+  /** The column of the scan by which it may skip rows of the key. */
+  def prunable(key: Expression, scan: SparkPlan): Option[Attribute] =
+    column(key, scan).orElse(linear(key, scan).map(_.column))
 
   /** The column that stands for a key at a scan; of several the first. */
   def anchor(key: Expression): Attribute = key.references.minBy(_.exprId.id)

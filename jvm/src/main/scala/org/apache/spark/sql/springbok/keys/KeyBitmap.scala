@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.catalyst.NullOnNull
  * @param words
  *   64 keys each
  */
-final class KeyBitmap(val min: Long, val words: Array[Long]) extends Serializable {
+final class KeyBitmap(val min: Long, val words: Array[Long]) extends KeyLookup {
   def put(key: Long): Unit = {
     val i = key - min
     words((i >>> 6).toInt) |= 1L << i
@@ -25,6 +25,11 @@ final class KeyBitmap(val min: Long, val words: Array[Long]) extends Serializabl
     val word = i >>> 6
     word < words.length && (words(word.toInt) >>> i & 1L) != 0
   }
+
+  override def mayHave(key: Long): Boolean = contains(key)
+
+  /** Integral keys are not looked up by their hashes. */
+  override def mayHaveHash(hash: Long): Boolean = true
 }
 
 object KeyBitmap {

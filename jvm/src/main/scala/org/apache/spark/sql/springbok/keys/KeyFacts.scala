@@ -5,6 +5,7 @@ import java.util.{HashSet => JHashSet}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.util.TypeUtils
+import org.apache.spark.sql.springbok.catalyst.LinearColumn
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -84,6 +85,25 @@ final class KeyFacts(
   def distinct: Option[Double] =
     if (values != null) Some(values.size.toDouble) else Option(bloom).map(_.estimatedKeys)
 
+  /**
+   * Integral keys as values of the column that they are a linear function of, from its domain. Keys that the function has for
+   * no such value are left out.
+   *
+   * @param more
+   *   values that the list is to have room for
+   */
+  def on(linear: LinearColumn, more: Int): KeyFacts = {
+    val out = new KeyFacts(linear.column.dataType, limit + more, 0, rows)
+    if (values != null) values.forEach(v => linear.inverse(v.asInstanceOf[Long]).foreach(out.addLong))
+    else
+      linear.inverse(LinearColumn.Span(minLong, maxLong)).foreach { s =>
+        out.values = null
+        out.addLong(s.low)
+        out.addLong(s.high)
+      }
+    out
+  }
+
   def copy(): KeyFacts = {
     val v = if (values == null) null else new JHashSet[Any](values)
     val b = if (bloom == null) null else new SplitBlockBloom(bloom.words.clone())
@@ -134,7 +154,7 @@ object KeyFacts {
   /** Bytes of strings that a task lists and sends; texts are no keys of a dimension. */
   val maxListedBytes: Long = 128L << 10
 
-  private def bytes(value: Any): Long = value match {
+  private[springbok] def bytes(value: Any): Long = value match {
     case s: UTF8String => s.numBytes.toLong
     case _ => 16L
   }

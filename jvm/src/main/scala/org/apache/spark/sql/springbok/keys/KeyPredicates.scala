@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.keys
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.SparkTypes
+import org.apache.spark.sql.springbok.catalyst.{LinearColumn, SparkTypes}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -73,6 +73,22 @@ private[sql] object KeyPredicates {
     case TimestampType | TimestampNTZType => c.copy(orEqual = true)
     case _ => c
   }
+
+  /** The predicate, or that the column lies in a range at an end of its type. */
+  def orWithin(column: Attribute, predicate: Expression, ends: Seq[LinearColumn.Span]): Expression =
+    (predicate +: ends.flatMap(within(column, _)))
+      .filter(_ != Literal.FalseLiteral)
+      .reduceOption(Or(_, _))
+      .getOrElse(Literal.FalseLiteral)
+
+  /** In the shortest form: ORC multiplies alternatives that have two bounds. */
+  private def within(column: Attribute, end: LinearColumn.Span): Option[Expression] =
+    for (low <- literal(end.low, column.dataType); high <- literal(end.high, column.dataType)) yield {
+      val isLower = LinearColumn.typeSpan(column.dataType).exists(_.low == end.low)
+      if (end.low == end.high) EqualTo(column, low)
+      else if (isLower) LessThanOrEqual(column, high)
+      else GreaterThanOrEqual(column, low)
+    }
 
   /** A list this short is pushed even where ranges do not prune. */
   val shortList = 16

@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.cost.FilterCost
  * @param words
  *   eight words a block; the number of blocks is a power of two
  */
-final class SplitBlockBloom(val words: Array[Int]) extends Serializable {
+final class SplitBlockBloom(val words: Array[Int]) extends KeyLookup {
   require(
     words.length >= 8 && Integer.bitCount(words.length) == 1,
     s"${words.length} words are no power of two"
@@ -48,6 +48,9 @@ final class SplitBlockBloom(val words: Array[Int]) extends Serializable {
       ) >>> ((h * S5) >>> 27)) &
       (w(at + 6) >>> ((h * S6) >>> 27)) & (w(at + 7) >>> ((h * S7) >>> 27)) & 1) != 0
   }
+
+  override def mayHave(key: Long): Boolean = mightContain(KeyType.hashLong(key))
+  override def mayHaveHash(hash: Long): Boolean = mightContain(hash)
 
   /** The union; the larger one is folded to the size of the smaller one. */
   def union(other: SplitBlockBloom): SplitBlockBloom =

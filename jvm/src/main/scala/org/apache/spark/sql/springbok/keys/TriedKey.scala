@@ -1,10 +1,10 @@
 package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Coalesce, Expression, IsNull, Literal, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.{Coalesce, Expression, If, IsNull, Literal, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, CodeGenerator, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
-import org.apache.spark.sql.springbok.catalyst.NullOnNull
+import org.apache.spark.sql.springbok.catalyst.{LinearColumn, NullOnNull}
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.DataType
  *
  * An error takes as long as a thousand tests. After [[TriedKey.mostErrors]] of them a task computes no more keys, and the
  * rest of its rows pass. Which rows those are depends on their order, so a scan that gives its rows in no fixed order has
- * no such key, nor has one whose rows must go by whole groups.
+ * no such key, nor has one whose rows must go by whole groups. This does not hold for a [[TriedKey.guarded]] key.
  */
 final case class TriedKey(child: Expression) extends UnaryExpression with NullOnNull {
   import TriedKey._
@@ -28,7 +28,8 @@ final case class TriedKey(child: Expression) extends UnaryExpression with NullOn
   override def nullable: Boolean = true
   override def dataType: DataType = child.dataType
   override def prettyName: String = "try"
-  override def toString: String = s"try($child)"
+  override def toString: String = s"try(${TriedKey.untried(this)})"
+  override def sql: String = s"try(${TriedKey.untried(this).sql})"
 
   override def eval(input: InternalRow): Any =
     if (errors == mostErrors) null
@@ -70,7 +71,25 @@ object TriedKey {
 
   /** The key as the query has it. */
   def untried(key: Expression): Expression = key match {
+    case TriedKey(If(_: InDomain, child, _)) => child
     case TriedKey(child) => child
+    case _ => key
+  }
+
+  /** Whether the column tells where a key raises an error: it is a linear function of the column. */
+  def guardable(key: Expression): Boolean = LinearColumn.of(untried(key)).isDefined
+
+  /**
+   * The same key, computed only for values of the column for which nothing overflows, and null for others. So it raises no
+   * error, and which rows pass depends on their columns alone. The rows of a group pass together: no two values of the
+   * column have one key.
+   */
+  def guarded(key: Expression): Expression = key match {
+    case TriedKey(_) =>
+      val plain = untried(key)
+      LinearColumn.of(plain).fold(key) { l =>
+        TriedKey(If(InDomain(l.column, l.domain), plain, Literal(null, plain.dataType)))
+      }
     case _ => key
   }
 

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{NullOnNull, SparkPlanning}
-import org.apache.spark.sql.springbok.keys.{KeyType, SplitBlockBloom}
+import org.apache.spark.sql.springbok.keys.{KeyLookup, KeyType}
 
 /**
  * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
@@ -35,7 +35,7 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   // ---- in a task
 
   @transient private var asked = false
-  @transient private var arrived: SplitBlockBloom = _
+  @transient private var arrived: KeyLookup = _
 
   /** Whether this task tests its rows. */
   def here(): Boolean = {
@@ -46,8 +46,11 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
     arrived != null
   }
 
-  /** For a task that tests its rows. */
-  def bloom: SplitBlockBloom = arrived
+  /** For a task that tests its rows: whether it may have an integral key. */
+  def mayHave(key: Long): Boolean = arrived.mayHave(key)
+
+  /** For a task that tests its rows: whether it may have a key with this hash, if its keys are not integral. */
+  def mayHaveHash(hash: Long): Boolean = arrived.mayHaveHash(hash)
 
   // ---- on the driver
 
@@ -64,9 +67,9 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   }
 
   /** Takes what was decided from its finished build side, the first time: the filter, or that there will be none. */
-  def settle(decided: => Option[SplitBlockBloom]): Unit =
+  def settle(decided: => Option[KeyLookup]): Unit =
     if (state == Open)
-      settle(decided.fold[State](Never)(bloom => Arrived(SparkContext.getActive.get.broadcast(bloom))))
+      settle(decided.fold[State](Never)(keys => Arrived(SparkContext.getActive.get.broadcast(keys))))
 
   /** Whether a partition has been answered for good. */
   private[springbok] def answered: Boolean = !partitions.isEmpty
@@ -116,7 +119,7 @@ object LateFilter extends AdaptiveSparkPlanHelper {
   /** What is known of a filter: nothing yet, the filter, or that there will be none. */
   sealed trait State
   case object Open extends State
-  final case class Arrived(bloom: Broadcast[SplitBlockBloom]) extends State
+  final case class Arrived(keys: Broadcast[KeyLookup]) extends State
   case object Never extends State
 
   /**
@@ -156,16 +159,24 @@ final case class LateContains(child: Expression, late: LateFilter)
     extends UnaryExpression
     with Predicate
     with NullOnNull {
+  private def isLong: Boolean = KeyType.isLong(child.dataType)
+
   override protected def nullSafeEval(key: Any): Any =
-    !late.here() || late.bloom.mightContain(KeyType.hash(key, child.dataType))
+    !late.here() || (
+      if (isLong) late.mayHave(key.asInstanceOf[Number].longValue)
+      else late.mayHaveHash(KeyType.hash(key, child.dataType))
+    )
 
   override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
     val filter = ctx.addReferenceObj("late", late)
     nullSafeCodeGen(
       ctx,
       ev,
-      key =>
-        s"${ev.value} = !$filter.here() || $filter.bloom().mightContain(${KeyType.hashCode(key, child.dataType)});"
+      key => {
+        val found =
+          if (isLong) s"mayHave($key)" else s"mayHaveHash(${KeyType.hashCode(key, child.dataType)})"
+        s"${ev.value} = !$filter.here() || $filter.$found;"
+      }
     )
   }
 

@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.{SparkContext, SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.RpcEndpointRef
-import org.apache.spark.sql.springbok.keys.SplitBlockBloom
+import org.apache.spark.sql.springbok.keys.KeyLookup
 import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 import org.apache.spark.util.RpcUtils
 
@@ -26,7 +26,7 @@ private[physical] object LateFilterClient extends Logging {
    * @param waitMs
    *   how long in ms the task waits for its filters
    */
-  def await(id: Long, partition: Int, waitMs: Long): Option[SplitBlockBloom] = {
+  def await(id: Long, partition: Int, waitMs: Long): Option[KeyLookup] = {
     val end = waitsUntil(TaskContext.get(), waitMs)
     def poll: LateFilterPoll =
       if (waitMs > 0 && System.nanoTime < end) Poll(id, partition) else FinalPoll(id, partition)
@@ -37,7 +37,7 @@ private[physical] object LateFilterClient extends Logging {
         found = ask(poll)
       }
       found match {
-        case LateFilter.Arrived(bloom) => Some(bloom.value)
+        case LateFilter.Arrived(keys) => Some(keys.value)
         case _ => None
       }
     } catch {

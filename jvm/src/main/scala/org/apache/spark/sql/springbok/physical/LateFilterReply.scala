@@ -4,7 +4,7 @@ import java.nio.ByteBuffer
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.springbok.keys.SplitBlockBloom
+import org.apache.spark.sql.springbok.keys.KeyLookup
 
 /** The driver's answer to a [[LateFilterPoll]] as bytes, for the same reason. */
 private[physical] object LateFilterReply {
@@ -13,8 +13,8 @@ private[physical] object LateFilterReply {
   def encode(state: LateFilter.State): Array[Byte] = state match {
     case LateFilter.Open => Array.emptyByteArray
     case LateFilter.Never => never
-    case LateFilter.Arrived(bloom) =>
-      val bytes = serializer.serialize(bloom)
+    case LateFilter.Arrived(keys) =>
+      val bytes = serializer.serialize(keys)
       val copy = new Array[Byte](bytes.remaining)
       bytes.get(copy)
       copy
@@ -25,7 +25,7 @@ private[physical] object LateFilterReply {
     case 1 => LateFilter.Never
     case _ =>
       LateFilter.Arrived(
-        serializer.deserialize[Broadcast[SplitBlockBloom]](ByteBuffer.wrap(bytes), getClass.getClassLoader)
+        serializer.deserialize[Broadcast[KeyLookup]](ByteBuffer.wrap(bytes), getClass.getClassLoader)
       )
   }
 

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.reason
 
-import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf}
 
 /** The outcome of a runtime filter: why it was not made, not used, or used only in part. */
 private[springbok] trait FilterReasons { this: ReasonRegistry =>
@@ -17,6 +17,13 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "Waiting for the build side would take longer than the filter saves. A filter that is not used arrived after its scan had ended.",
     by(FilterConf.WAIT)
   )
+  val keysKnown: Reason = made.fixed(
+    "KEYS_KNOWN",
+    "placed; its scan starts at once, because an earlier query has collected the build side's keys",
+    "The build side reads the same files under the same conditions as in that query.",
+    by(HistoryConf.KEYS)
+  )
+
   val used: Seq[String] => Reason = made.of1("USED", "applied as {kinds}", "The filter was used.")
 
   private val declined = new Topic("Runtime filters: not made")
@@ -34,7 +41,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val keyExpression: String => Reason = declined.of1(
     "KEY_EXPRESSION",
     "the key {key} is not computed at a scan: it might raise an error there, is not deterministic, or is too large",
-    "A column, or a lossless cast of one, can always be computed there. Arithmetic and casts that might raise an error (ANSI mode) are computed only where files are read and no rows are grouped below the join. User-defined functions never are."
+    "A column, or a lossless cast of one, can always be computed there. Arithmetic and casts that might raise an error (ANSI mode) are computed only where files are read and no rows are grouped below the join, unless the key is a column plus or minus a constant. User-defined functions never are."
   )
   val noSource: Reason = declined.fixed(
     "NO_EXCHANGE",
@@ -66,6 +73,12 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "SMALL_BENEFIT",
     "it would save about {benefit_ms} ms; the least is {least_ms} ms",
     "The tables are small.",
+    by(FilterConf.MIN_BENEFIT_MS)
+  )
+  val otherFiltersSuffice: (Double, Double) => Reason = declined.of2(
+    "OTHER_FILTERS_SUFFICE",
+    "beside better filters of the same scans it would save about {benefit_ms} ms; the least is {least_ms} ms",
+    "The other filters remove most of the rows that this one would remove.",
     by(FilterConf.MIN_BENEFIT_MS)
   )
   val noWaiting: Reason = declined.fixed(
@@ -131,6 +144,13 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "the build side's exchange was made without a summary of its keys",
     "Another part of the query had already started this exchange."
   )
+  val keysChanged: Reason = declined.fixed(
+    "KEYS_CHANGED",
+    "the build side's files or the session's settings have changed since its keys were kept",
+    "Keys from an earlier query are used only if nothing has changed when the scan starts. The next run collects them again.",
+    by(HistoryConf.KEYS)
+  )
+
   val incomplete: (Int, Int) => Reason = declined.of2(
     "SUMMARY_INCOMPLETE",
     "{reported} of {partitions} map partitions reported their keys",
@@ -172,7 +192,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val noScanColumn: Reason = notPushed.fixed(
     "NO_SCAN_COLUMN",
     "the key is computed and is no column of the scan",
-    "A scan compares columns. A column that is cast without loss counts as the column itself."
+    "A scan compares columns. A column that is cast to another integral type, and one plus or minus a constant, count as the column itself."
   )
   val nothingSkipped: Reason = notPushed.fixed(
     "NOTHING_SKIPPED",

@@ -17,6 +17,23 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "The order stays, because the estimates are not accurate enough for a smaller gain.",
     by(ReorderConf.MIN_GAIN)
   )
+  val shortGain: (Double, Double) => Reason = order.of2(
+    "SHORT_GAIN",
+    "the best order found would save {gain} ms while all cores work, at least {least} are asked for",
+    "The order stays: a short query spends more time on another plan than it may gain.",
+    by(ReorderConf.MIN_GAIN_MS)
+  )
+  val shortJoins: (Double, Double) => Reason = order.of2(
+    "SHORT_JOINS",
+    "the joins are expected to take {joins} ms while all cores work, and another order must save {least}",
+    "The order stays, and no other one is searched.",
+    by(ReorderConf.MIN_GAIN_MS)
+  )
+  val uncertainGain: (Double, Double, String) => Reason = order.of3(
+    "UNCERTAIN_GAIN",
+    "another order would save {gain:percent} if all estimates are right, and cost {loss:percent} more if {what}",
+    "The order stays. Collect statistics, or let Springbok remember the rows of finished queries (`history.enabled`)."
+  )
   val guessedGain: (Double, Double) => Reason = order.of2(
     "GUESSED_GAIN",
     "another order would save {gain:percent} if predicates of unknown selectivity are as selective as guessed, and cost {loss:percent} more if they remove nothing",

@@ -116,6 +116,16 @@ abstract private[springbok] class ReasonRegistry {
       t.of(_, _)
     }
 
+    def of3[A, B, C](
+        code: String,
+        sentence: String,
+        advice: String,
+        setting: Option[String] = None
+    ): (A, B, C) => Reason = {
+      val t = template(3, code, sentence, setting, advice)
+      t.of(_, _, _)
+    }
+
     def of4[A, B, C, D](
         code: String,
         sentence: String,

@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.catalyst.JoinSide
 import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.keys.kept.{CollectsKeys, KeptKeys}
 import org.apache.spark.sql.springbok.reason.Reason
 
 /** What planning remembers about a join between one planning of its query and the next. */
@@ -43,6 +44,12 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
 
   /** Whether scans wait for the filters that were placed from a key, by the key's position. */
   val scansWait: TrieMap[Int, ScanWait] = TrieMap.empty
+
+  /** The keys from earlier queries that filters were placed with, by the key's position. */
+  private[springbok] val knownKeys: TrieMap[Int, KeptKeys] = TrieMap.empty
+
+  /** What is kept of its build sides for later queries, by the key's position. The files are those of the first planning. */
+  private[springbok] val collects: TrieMap[Int, CollectsKeys] = TrieMap.empty
 
   @volatile private var separate: Option[JoinSide] = None
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
+import org.apache.spark.sql.springbok.keys.kept.CollectedKeys
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -22,6 +23,10 @@ final class PlanningState extends FailureLog {
   val database: Option[String] =
     Try(SparkSession.active).toOption.flatMap(CurrentDatabase.name)
 
+  /** When the query was planned for the first time, in ms since 1970. */
+  val sinceMs: Long = System.currentTimeMillis()
+
+  private val collectedKeys = mutable.ArrayBuffer.empty[CollectedKeys]
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
   private val estimates = new PlanStats.Lasting(QueryHistory.current())
   private val decisions = new DecisionLog
@@ -36,6 +41,17 @@ final class PlanningState extends FailureLog {
 
   /** Estimates that all plannings of the query share. */
   def lasting: PlanStats.Lasting = root.estimates
+
+  /** Keys that may be kept when the query has finished. */
+  private[springbok] def collected(keys: CollectedKeys): Unit =
+    root.synchronized(root.collectedKeys += keys): Unit
+
+  /** The keys that were collected since this was asked last. */
+  private[springbok] def takeCollected(): Seq[CollectedKeys] = root.synchronized {
+    val taken = root.collectedKeys.toList
+    root.collectedKeys.clear()
+    taken
+  }
 
   /** What the planning of a subquery has decided so far becomes part of this query's. */
   def adopt(child: PlanningState): Unit = root.synchronized {

@@ -96,7 +96,8 @@ private[springbok] object ExplainSection {
     val effect = f.status match {
       case "placed" => expected
       case "used" =>
-        Some((Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.told(f)).mkString(", ")).filter(_.nonEmpty)
+        val parts = Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.kept(f) ++ Words.told(f)
+        Some(parts.mkString(", ")).filter(_.nonEmpty)
       case _ => None
     }
     s"filter ${name.trim}${if (name.trim.isEmpty) "" else " "}${f.source} of join ${f.join}: ${f.status}" +

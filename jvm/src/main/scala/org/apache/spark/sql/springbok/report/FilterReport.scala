@@ -98,14 +98,15 @@ final private[springbok] class FilterReport(
       rowGroups = effect.rowGroups.map(_._2.toLong),
       rowGroupsRemoved = effect.rowGroups.map(_._1.toLong),
       files = scan.flatMap(s => numbers.footers(s.relation)).map(_.files.toLong),
-      filesRead = scan.flatMap(PlanNumbers.metric(_, "numFiles")),
+      filesRead = scan.flatMap(numbers.filesRead),
       scanRows = scan.map(rowsOf),
       pauses = pauses,
       switchedOff = pauses.map(_ > 0),
       scope = scope(f, nodes),
       arrivedMs = outcome.flatMap(_.arrivedMs),
       tasksTested = outcome.map(_.tested.toLong),
-      tasksUntested = outcome.map(_.untested.toLong)
+      tasksUntested = outcome.map(_.untested.toLong),
+      keptMs = state.found.keptMs
     )
   }
 

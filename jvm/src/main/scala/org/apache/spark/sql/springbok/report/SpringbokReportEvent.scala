@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.report
 
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties
 import org.apache.spark.scheduler.SparkListenerEvent
+import org.apache.spark.sql.springbok.report.model.QueryReport
 
 /**
  * A query's report, for listeners and the event log. Its name and fields never change, because old logs have to stay readable.
@@ -11,9 +12,12 @@ import org.apache.spark.scheduler.SparkListenerEvent
  * @param report
  *   JSON as `docs/report.schema.json` describes it; its `version` says of which format
  */
-@JsonIgnoreProperties(Array("forLog"))
+@JsonIgnoreProperties(Array("forLog", "made"))
 final case class SpringbokReportEvent(executionId: Long, report: String) extends SparkListenerEvent {
   private var forLog = false
+
+  /** What the text says, for the application that has written it: reading a text takes as long as writing it. */
+  @transient private[report] var made: Option[QueryReport] = None
 
   /** On the bus, the event log's own listener passes it by: `ReportEvents` writes each event, and once. */
   override protected[spark] def logEvent: Boolean = forLog

@@ -11,11 +11,13 @@ class JoinOrderSearchSuite extends AnyFunSuite {
   /** Relations with their rows and foreign keys (from, to, distinct keys). */
   private def graph(rows: Seq[Double], keys: (Int, Int, Double)*): JoinGraph = new JoinGraph(
     rows.map(n => Relation(n, n, 40, filterable = true)).toIndexedSeq,
-    keys.map { case (i, j, _) => 1L << i | 1L << j }.toIndexedSeq,
-    (_, _, classes) => classes.map(keys(_)._3).product
+    new JoinKeys(
+      keys.map { case (i, j, _) => 1L << i | 1L << j }.toIndexedSeq,
+      (_, _, classes) => classes.map(keys(_)._3).product
+    )
   )
 
-  private def cost(g: JoinGraph) = new JoinOrderCost(g, cluster, 10e6, guessed = true)
+  private def cost(g: JoinGraph) = new JoinOrderCost(g, cluster, 10e6, waitNs = 0)
 
   private def trees(g: JoinGraph, set: Long): Seq[JoinTree] =
     if (java.lang.Long.bitCount(set) == 1) Seq(Leaf(java.lang.Long.numberOfTrailingZeros(set)))
@@ -50,8 +52,7 @@ class JoinOrderSearchSuite extends AnyFunSuite {
   test("a class of equal columns counts once, however many relations have it") {
     val g = new JoinGraph(
       IndexedSeq(1000, 100, 100).map(n => Relation(n, n, 8, filterable = true)),
-      IndexedSeq(7L),
-      (_, _, _) => 100
+      new JoinKeys(IndexedSeq(7L), (_, _, _) => 100)
     )
     assert(g.rows(7) == 1000)
     assert(g.connects(1, 4))
@@ -97,10 +98,25 @@ class JoinOrderSearchSuite extends AnyFunSuite {
     val g = graph(Seq(1e8, 2e7, 2e6), (0, 1, 2e7), (0, 2, 2e8))
     val without = new JoinGraph(
       g.relations.map(_.copy(filterable = false)),
-      IndexedSeq(3L, 5L),
-      (_, _, c) => Seq(2e7, 2e8)(c.head)
+      new JoinKeys(IndexedSeq(3L, 5L), (_, _, c) => Seq(2e7, 2e8)(c.head))
     )
     val tree = Node(Node(Leaf(0), Leaf(1)), Leaf(2))
     assert(cost(g)(tree) < cost(without)(tree) / 5)
+  }
+
+  test("a filter of a join above does not make its target the build side") {
+    // Titles, companies, keywords of titles, one keyword. The keyword leaves 35 rows of the third relation.
+    val g = graph(Seq(2.5e5, 2.6e4, 4.5e5, 1), (0, 1, 2.5e5), (0, 2, 2.5e5), (2, 3, 1.3e4))
+    val tree = Node(Node(Node(Leaf(0), Leaf(1)), Leaf(2)), Leaf(3))
+    assert(cost(g)(tree) > 2.5e5 * FilterCost.lookup(2.6e4, integral = true, dense = false))
+  }
+
+  test("a build side waits if it is a join, or if a filter reaches it") {
+    val g = graph(Seq(1e6, 1e5, 10), (0, 1, 1e5), (1, 2, 1e3))
+    def cost(waitNs: Double) = new JoinOrderCost(g, cluster, 1e8, waitNs)
+    def waiting(t: JoinTree) = (cost(1e6)(t) - cost(0)(t)) / (1e6 * cluster.cores)
+    val (bushy, deep) =
+      (Node(Leaf(0), Node(Leaf(1), Leaf(2))), Node(Node(Leaf(0), Leaf(1)), Leaf(2)))
+    assert(math.round(waiting(bushy)) == 1 && math.round(waiting(deep)) == 1)
   }
 }

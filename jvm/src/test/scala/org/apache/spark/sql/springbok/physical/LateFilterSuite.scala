@@ -46,7 +46,7 @@ class LateFilterSuite extends SpringbokTest {
   private def late(sql: String): DataFrame = {
     val df = same(sql)
     val kinds = used(df).map(_.kinds)
-    assert(kinds.nonEmpty && kinds.forall(_ == Seq("late", "bloom")), record(df).filters.map(_.reason.text))
+    assert(kinds.nonEmpty && kinds.forall(_.head == "late"), record(df).filters.map(_.reason.text))
     df
   }
 
@@ -72,7 +72,44 @@ class LateFilterSuite extends SpringbokTest {
     }
 
   test("row by row, without generated code") {
-    conf(patient :+ ("spark.sql.codegen.wholeStage" -> "false"): _*)(assert(out(late(plain)) == rows / 50))
+    val interpreted =
+      Seq("spark.sql.codegen.wholeStage" -> "false", "spark.sql.codegen.factoryMode" -> "NO_CODEGEN")
+    for (codegen <- Seq(Nil, interpreted.take(1), interpreted); key <- Seq("k", "name"))
+      conf(patient ++ codegen: _*) {
+        val df = late(plain.replace("f.k = m.k", s"f.$key = m.$key"))
+        assert(out(df) <= rows / 50)
+      }
+  }
+
+  test(
+    "keys are tested as those of a filter in time: by a bitmap if they lie close together, else by their hashes"
+  ) {
+    conf(patient: _*) {
+      def kind(df: DataFrame) = used(df).flatMap(_.kinds.drop(1)).toSet
+      assert(kind(late(plain)) == Set("bitmap"))
+      assert(kind(late(plain.replace("f.k = m.k", "f.name = m.name"))) == Set("bloom"))
+      assert(kind(late(plain.replace("f.k = m.k", "f.k * 1000000000 = m.k * 1000000000"))) == Set("bloom"))
+    }
+  }
+
+  test("a filter on the columns of folders: tasks that have it open no file of other folders") {
+    val path = folder.resolve("folders").toString
+    val columns = Seq("id AS v", "CAST(id % 20 AS INT) AS p", "IF(id % 20 < 10, 'a', 'b') AS q")
+    spark.range(0, rows, 1, 8).selectExpr(columns: _*).write.partitionBy("q", "p").parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("folders")
+    spark.sql("SELECT id AS k, id % 10 AS g FROM range(20)").createOrReplaceTempView("few")
+    val pruning = "spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false"
+    for (
+      codegen <- Seq("true", "false");
+      (on, files) <- Seq("f.p = m.k" -> 16, "f.p + 1 = m.k" -> 16, "f.p + f.v = m.k * 2" -> 160)
+    )
+      conf(patient ++ Seq(pruning, "spark.sql.codegen.wholeStage" -> codegen): _*) {
+        val df =
+          late(s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM folders f JOIN few m ON $on WHERE g = 7")
+        val Some(f) = SpringbokReport.of(execution(df)).filters.find(_.id.isDefined): @unchecked
+        assert(f.files.contains(160L) && f.filesRead.contains(files.toLong), (on, f))
+        assert(scanRows(df, "v") == rows * files / 160, on)
+      }
   }
 
   test("a build side without keys") {
@@ -100,7 +137,7 @@ class LateFilterSuite extends SpringbokTest {
     val answer = sorted(df.collect())
     LateFilterSuite.holding = ""
     assert(answer == off(sorted(spark.sql(sql).collect())))
-    assert(used(df).map(_.kinds) == Seq(Seq("late", "bloom")), record(df).filters.map(_.reason.text))
+    assert(used(df).map(_.kinds) == Seq(Seq("late", "bitmap")), record(df).filters.map(_.reason.text))
     df
   }
 

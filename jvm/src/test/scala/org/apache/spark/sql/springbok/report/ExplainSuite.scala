@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.ui.{
   SparkListenerSQLExecutionStart
 }
 import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
-import org.apache.spark.sql.springbok.conf.{ConjunctConf, ReorderConf}
+import org.apache.spark.sql.springbok.conf.{ConjunctConf, FilterConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinState
 
@@ -123,7 +123,11 @@ class ExplainSuite extends SpringbokTest {
   test("orders of conjuncts and joins, where they were changed") {
     val sql = "SELECT * FROM keys a JOIN keys b ON a.k = b.k WHERE a.n LIKE '%e%7%' AND a.g = 49"
     assert(lines(spark.sql(sql), "conjuncts of filter: ").head.contains(" ns a row instead of "))
-    conf(ReorderConf.ENABLED.key -> "true") {
+    conf(
+      ReorderConf.ENABLED.key -> "true",
+      ReorderConf.MIN_GAIN_MS.key -> "0",
+      FilterConf.MODE.key -> "OFF"
+    ) {
       val three =
         "SELECT count(*) FROM facts f JOIN facts h ON f.k = h.k JOIN keys k ON f.k = k.k WHERE k.n = 'name 7'"
       val df = spark.sql(three)

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.physical.LearnRows
+import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
@@ -50,6 +50,9 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
             if (e.executionFailure.isEmpty) LearnRows(e.qe, state, run.action) else LearnRows.failed(state)
           }
         )
+        e.qe.sparkSession.withActive(
+          RuleGuard("KeepKeys", (), None, planning = false)(state.foreach(KeepKeys(e.qe.sparkSession, _)))
+        )
       }
     case other => LastReports.event(other)
   }
@@ -66,7 +69,11 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
       planned <- state
       (report, whole) <- LastReports.finished(run, qe, planned, metrics, needed = send) if send
       json <- FinishedQueries.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
-    } events.post(SpringbokReportEvent(run.id, json))
+    } {
+      val event = SpringbokReportEvent(run.id, json)
+      event.made = Some(report)
+      events.post(event)
+    }
   }
 }
 

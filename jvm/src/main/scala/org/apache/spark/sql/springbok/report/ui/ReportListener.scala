@@ -25,7 +25,7 @@ final private[springbok] class ReportListener(store: ElementTrackingStore, most:
 
   private def stored(e: SpringbokReportEvent): StoredReport = {
     // A damaged text is kept as well. Its page says that it cannot be read.
-    val r = Try(ReportJson.read(e.report)).toOption
+    val r = e.made.orElse(Try(ReportJson.read(e.report)).toOption)
     val run = r.flatMap(_.execution)
     new StoredReport(
       executionId = e.executionId,

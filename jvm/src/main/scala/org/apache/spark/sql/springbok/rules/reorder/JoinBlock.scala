@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.springbok.cost.JoinTree
+import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinTree}
 
 /**
  * Inner joins next to one another, with projections of columns and deterministic filters between them, taken apart.
@@ -42,6 +42,13 @@ final private[springbok] case class JoinBlock(
         if !(l.isInstanceOf[Attribute] && r.isInstanceOf[Attribute] && l.dataType == r.dataType) &&
           single(l) && single(r) && itemOf(l) != itemOf(r) =>
       l -> r
+  }
+
+  /** Classes of expressions that are equal, each with the items that have one. */
+  lazy val keys: IndexedSeq[Map[Int, Expression]] = {
+    val columns = classes.map(_.map(a => itemOf(a) -> (a: Expression)).toMap)
+    val others = otherKeys.map { case (l, r) => Map(itemOf(l) -> l, itemOf(r) -> r) }
+    (columns ++ others).toIndexedSeq
   }
 
   private def single(e: Expression): Boolean = e.references.nonEmpty && itemOf(e) >= 0
@@ -91,6 +98,15 @@ final private[springbok] case class JoinBlock(
       )
   }
 
+  /** The join of a set of items, with all conjuncts that have no other columns. It is estimated, and never run. */
+  def joined(set: Long): LogicalPlan = {
+    val here = columns(set)
+    val own = conditions.filter(c => c.references.nonEmpty && c.references.subsetOf(here))
+    val parts = JoinGraph.members(set).map(items).toSeq
+    val rest = parts.init.reduceLeft[LogicalPlan](Join(_, _, Inner, None, JoinHint.NONE))
+    Join(rest, parts.last, Inner, own.reduceOption(And), JoinHint.NONE)
+  }
+
   /** Classes of which no item has two columns: one equality between two sides that each have equal ones makes all equal. */
   private lazy val simple = classes.filter(c => c.map(itemOf).distinct.size == c.size)
 
@@ -104,7 +120,7 @@ final private[springbok] case class JoinBlock(
     for (a <- c.find(left.contains); b <- c.find(right.contains)) yield EqualTo(a, b)
 
   private def columns(set: Long): AttributeSet =
-    AttributeSet(items.indices.filter(i => (set >> i & 1) != 0).flatMap(items(_).output))
+    AttributeSet(JoinGraph.members(set).flatMap(items(_).output).toSeq)
 
   private def pruned(p: LogicalPlan, needed: AttributeSet): LogicalPlan =
     if (p.outputSet.subsetOf(needed)) p else Project(p.output.filter(needed.contains), p)
@@ -112,44 +128,60 @@ final private[springbok] case class JoinBlock(
 
 private[springbok] object JoinBlock extends PredicateHelper {
 
-  /** The joins at the top of a plan, if there are at least three relations. */
-  def unapply(plan: LogicalPlan): Option[JoinBlock] = Option
-    .when(root(plan))(flatten(plan, 0))
-    .filter(_.items.size > 2)
-
-  private def root(plan: LogicalPlan): Boolean = plan match {
-    case Join(_, _, _: InnerLike, condition, _) => condition.forall(_.deterministic)
-    case _ => false
+  /**
+   * The joins at the top of a plan, if there are at least three relations.
+   *
+   * @param whole
+   *   joins below the topmost one that are not taken apart
+   */
+  def of(plan: LogicalPlan, whole: Join => Boolean): Option[JoinBlock] = plan match {
+    case Inners(j) => Option(new Flattened(whole).top(j)).filter(_.items.size > 2)
+    case _ => None
   }
 
-  private def flatten(plan: LogicalPlan, first: Int): JoinBlock = plan match {
-    case j @ Join(l, r, _: InnerLike, condition, hint) if root(j) =>
-      val left = flatten(l, first)
-      val right = flatten(r, first + left.items.size)
+  /** An inner join with a condition that may be evaluated in any order. */
+  private object Inners {
+    def unapply(plan: LogicalPlan): Option[Join] = plan match {
+      case j @ Join(_, _, _: InnerLike, condition, _) if condition.forall(_.deterministic) => Some(j)
+      case _ => None
+    }
+  }
+
+  final private class Flattened(whole: Join => Boolean) {
+    def top(j: Join): JoinBlock = joined(j, 0)
+
+    private def joined(j: Join, first: Int): JoinBlock = {
+      val left = flatten(j.left, first)
+      val right = flatten(j.right, first + left.items.size)
       JoinBlock(
         left.items ++ right.items,
-        left.conditions ++ right.conditions ++ condition.toSeq.flatMap(splitConjunctivePredicates),
+        left.conditions ++ right.conditions ++ j.condition.toSeq.flatMap(splitConjunctivePredicates),
         JoinTree.Node(left.tree, right.tree),
-        left.hinted || right.hinted || hint != JoinHint.NONE
+        left.hinted || right.hinted || j.hint != JoinHint.NONE
       )
-    case Project(list, child) if list.forall(_.isInstanceOf[Attribute]) && inside(child) =>
-      flatten(child, first)
-    case Filter(condition, child) if condition.deterministic && inside(child) =>
-      val below = flatten(child, first)
-      below.copy(conditions = below.conditions ++ splitConjunctivePredicates(condition))
-    case _ => JoinBlock(IndexedSeq(plan), Nil, JoinTree.Leaf(first), hinted = false)
-  }
+    }
 
-  private def inside(plan: LogicalPlan): Boolean = plan match {
-    case Project(list, child) => list.forall(_.isInstanceOf[Attribute]) && inside(child)
-    case Filter(condition, child) => condition.deterministic && inside(child)
-    case _ => root(plan)
+    private def flatten(plan: LogicalPlan, first: Int): JoinBlock = plan match {
+      case _ if !inside(plan) => JoinBlock(IndexedSeq(plan), Nil, JoinTree.Leaf(first), hinted = false)
+      case Filter(condition, child) =>
+        val below = flatten(child, first)
+        below.copy(conditions = below.conditions ++ splitConjunctivePredicates(condition))
+      case j: Join => joined(j, first)
+      case _ => flatten(plan.children.head, first)
+    }
+
+    private def inside(plan: LogicalPlan): Boolean = plan match {
+      case Project(list, child) => list.forall(_.isInstanceOf[Attribute]) && inside(child)
+      case Filter(condition, child) => condition.deterministic && inside(child)
+      case Inners(j) => !whole(j)
+      case _ => false
+    }
   }
 
   /** The same plan with other items. */
-  def replaceItems(plan: LogicalPlan, replace: LogicalPlan => LogicalPlan): LogicalPlan = plan match {
-    case _: Join if root(plan) => plan.mapChildren(replaceItems(_, replace))
-    case (_: Project | _: Filter) if inside(plan) => plan.mapChildren(replaceItems(_, replace))
-    case item => replace(item)
-  }
+  def replaceItems(plan: LogicalPlan, items: Seq[LogicalPlan], replaced: Seq[LogicalPlan]): LogicalPlan =
+    items.indexWhere(_ eq plan) match {
+      case -1 => plan.mapChildren(replaceItems(_, items, replaced))
+      case i => replaced(i)
+    }
 }

@@ -30,12 +30,14 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  *   +- customer, filtered                               +- customer, filtered
  * }}}
  *
- * Runs after all of Spark's rules and before the strategies of the joins are chosen. Statistics decide ([[PlanStats]]);
- * the model is in [[JoinOrderCost]], the search in [[JoinOrderSearch]].
+ * Runs after all of Spark's rules and before the strategies of the joins are chosen. Statistics and the rows of finished
+ * queries decide ([[PlanStats]], [[LearnedSets]]). The model is in [[JoinOrderCost]], the search in [[JoinOrderSearch]].
  *
- * '''When''': at least three relations; all their rows known; no hint on their joins; the gain is at least
- * `spark.springbok.reorder.minGain` of the whole, scans included, and no more than half of it would be lost if predicates
- * of unknown selectivity removed no row.
+ * '''When''': at least three relations; all their rows known; no hint on their joins; and the order passes each
+ * [[OrderGate]]. It must save `spark.springbok.reorder.minGain` of the whole, scans included, and
+ * `spark.springbok.reorder.minGainMs`. No more than half of the gain may be lost if predicates of unknown selectivity
+ * remove no row, or if one of the uncertain estimates is off by a factor of 4. A join that the query has several times stays
+ * as it is wherever that is needed to run it once ([[RepeatedJoins]]).
  *
  * '''Why the answer cannot change''': inner joins commute and associate. All conjuncts are kept, each at the lowest join
  * that has its columns ([[JoinBlock]]). Of columns of one type that equalities make equal each join has one equality
@@ -50,6 +52,8 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * Sums of floating-point numbers may differ in their last digits and a sorted LIMIT may take other rows among equal ones,
  * as with any other change of a plan.
  *
+ * Queries of little data are left to Spark (`PlanningBudget`).
+ *
  * Plans with dynamic partition pruning are left alone: what prunes is a copy of a join's build side and has to stay the
  * same as it. So are bucketed tables.
  *
@@ -61,6 +65,7 @@ object ReorderJoins extends Rule[LogicalPlan] {
     case _ if plan.isStreaming => plan
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
+    case _ if PlanningState.isLeft(plan) => plan
     // The batch runs until nothing changes: what has a strategy has been here.
     case _ if !plan.exists(_.isInstanceOf[Join]) || plan.exists(_.getTagValue(JoinState.tag).isDefined) =>
       plan
@@ -77,8 +82,9 @@ object ReorderJoins extends Rule[LogicalPlan] {
 
 final private[springbok] class JoinReorder(plan: LogicalPlan, query: => PlanningState) {
   private val conf = SQLConf.get
-  private val stats = new PlanStats
+  private lazy val stats = new PlanStats(lasting = query.lasting)
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  private lazy val repeated = new RepeatedJoins(plan)
   private lazy val prunes =
     plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
   private lazy val ordered = plan.exists {
@@ -97,20 +103,26 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
       case _ => limited
     }
     p match {
-      case JoinBlock(_) => block(p, p.output, below)
+      case Inners(b) => block(p, b, p.output, below)
       case _: Project | _: Aggregate =>
         p.mapChildren {
-          case c @ JoinBlock(_) => block(c, c.output.filter(p.references.contains), below)
+          case c @ Inners(b) => block(c, b, c.output.filter(p.references.contains), below)
           case c => go(c, below)
         }
       case _ => p.mapChildren(go(_, below))
     }
   }
 
-  private def block(p: LogicalPlan, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
-    val inner = JoinBlock.replaceItems(p, go(_, limited))
-    val b = JoinBlock.unapply(inner).get
-    val order = reason(b, limited).fold(OrderDecision(b, stats, cluster, conf))(OrderDecision.left(b, _))
+  private object Inners {
+    def unapply(p: LogicalPlan): Option[JoinBlock] = JoinBlock.of(p, repeated.moreOftenThan(p, _))
+  }
+
+  private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
+    val b = of.copy(items = of.items.map(go(_, limited)))
+    val inner = JoinBlock.replaceItems(p, of.items, b.items)
+    val order = reason(b, limited).fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(
+      OrderDecision.left(b, _)
+    )
     val out = order.chosen.fold(inner)(b.build(_, needed))
     query.log.addOrder(order.record)
     out.setTagValue(PlanningState.tag, query)

@@ -3,7 +3,16 @@ package org.apache.spark.sql.springbok.rules.runtimefilters
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{BitmapContains, BloomContains, Comparison, Shipped, TriedKey}
+import org.apache.spark.sql.springbok.keys.{
+  BitmapContains,
+  BloomContains,
+  Comparison,
+  KeyBitmap,
+  KeyLookup,
+  Shipped,
+  SplitBlockBloom,
+  TriedKey
+}
 
 /** How a filter is tested row by row. */
 sealed private[springbok] trait RowTest {
@@ -39,13 +48,17 @@ private[springbok] object RowTest {
     def falsePositiveRate: Double
     def testNs: Double
     override def keySet: Option[KeySet] = Some(this)
+
+    /** Builds the set. */
+    def built(keys: FinishedKeys): KeyLookup
   }
 
   final case class Bloom(bytes: Long, falsePositiveRate: Double) extends KeySet {
     override def kind: String = "bloom"
     override def testNs: Double = FilterCost.test(bytes)
+    override def built(keys: FinishedKeys): SplitBlockBloom = keys.bloom(bytes)
     override def predicate(key: Expression, keys: FinishedKeys, sc: => SparkContext): Expression =
-      BloomContains(key, Shipped.of(sc, keys.bloom(bytes), bytes))
+      BloomContains(key, Shipped.of(sc, built(keys), bytes))
   }
 
   /** A bit for each value from `low` to `high`. */
@@ -53,7 +66,8 @@ private[springbok] object RowTest {
     override def kind: String = "bitmap"
     override def falsePositiveRate: Double = 0
     override def testNs: Double = FilterCost.testBitmap(bytes)
+    override def built(keys: FinishedKeys): KeyBitmap = keys.bitmap(low, high)
     override def predicate(key: Expression, keys: FinishedKeys, sc: => SparkContext): Expression =
-      BitmapContains(key, Shipped.of(sc, keys.bitmap(low, high), bytes))
+      BitmapContains(key, Shipped.of(sc, built(keys), bytes))
   }
 }

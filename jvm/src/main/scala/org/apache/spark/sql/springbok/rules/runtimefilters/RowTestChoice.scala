@@ -15,17 +15,12 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
   private lazy val savedNs = keys.saving(worth.info.saving).ns
 
   /** A test for one of the keys. */
-  def ofKeys: Either[Reason, RowTest] = choose(bitmap)
-
-  /** The same for a filter that arrives while its scan runs: such a filter is a bloom filter. */
-  def ofLateKeys: Either[Reason, RowTest] = choose(None)
-
-  private def choose(bitmap: => Option[RowTest.Bitmap]): Either[Reason, RowTest] = {
+  def ofKeys: Either[Reason, RowTest] = {
     val expected = worth.expected(keys.retained(worth.info.domain))
     if (keys.isEmpty) Either.cond(pays(0, 1), RowTest.Nothing, saves(0, 1))
     else if (worth.retainsTooMuch(expected)) Left(Reason.notSelective(expected))
     else
-      keySet(bitmap).flatMap { set =>
+      keySet.flatMap { set =>
         val retained = expected + (1 - expected) * set.falsePositiveRate
         if (worth.retainsTooMuch(retained)) Left(Reason.bloomFull(set.falsePositiveRate))
         else if (!pays(retained, set.testNs)) Left(saves(retained, set.testNs))
@@ -34,7 +29,7 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
   }
 
   /** A bitmap is tested faster. It is taken if it is not larger than the bloom filter, or small. */
-  private def keySet(bitmap: => Option[RowTest.Bitmap]): Either[Reason, RowTest.KeySet] = {
+  private def keySet: Either[Reason, RowTest.KeySet] = {
     val bloom =
       if (!types(FilterType.Bloom)) Left(Reason.typesOff)
       else

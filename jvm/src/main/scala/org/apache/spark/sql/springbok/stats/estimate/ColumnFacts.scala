@@ -19,19 +19,22 @@ final case class ColumnFacts(
   def stats(t: DataType, table: ColumnStats.Table, exact: Boolean, stored: StoredValues): ColumnStats = {
     val rows = table.rows
     val domain = if (ColumnFacts.countable(t)) range.map(_.width + 1) else None
+    val unique = uniqueness(domain, rows, exact)
     val distinct = counted
       .map(Distinct.Counted(_))
-      .orElse(
-        domain.map(d => if (d < rows * 0.9) Distinct.Estimated(d) else Distinct.UpperBound(math.min(d, rows)))
-      )
+      .orElse(domain.map { d =>
+        if (d < rows * Distinct.nearlyAll) Distinct.Estimated(d)
+        else if (unique != Uniqueness.Unknown) Distinct.UpperBound(math.min(d, rows))
+        else new Distinct.Sampled(math.min(d, rows), stored.distinctCount)
+      })
     ColumnStats(
       table,
       distinct,
       range,
       valueBytes,
       nullFraction,
-      uniqueness(domain, rows, exact),
-      remaining = distinct.fold(rows)(_.value),
+      unique,
+      remaining = distinct.fold(rows)(_.atMost),
       stored
     )
   }

@@ -52,11 +52,18 @@ object ColumnStats {
     val rows = children.map(_.table.rows).sum
     val range = all(_.range).map(each => ValueRange(each.map(_.min).min, each.map(_.max).max))
     val room = range.fold(0.0)(_.width + 1)
-    val ndv = all(_.ndv).map(each => math.max(each.max, math.min(room, each.sum)))
+    def together(values: Seq[Double]) = math.max(values.max, math.min(room, values.sum))
+    val distinct = all(_.distinct).map { each =>
+      lazy val ndv = together(each.map(_.value))
+      if (each.exists(_.isInstanceOf[Distinct.Sampled]))
+        new Distinct.Sampled(together(each.map(_.atMost)), Option.when(each.forall(_.tight))(ndv))
+      else if (each.forall(_.tight)) Distinct.Estimated(ndv)
+      else Distinct.UpperBound(ndv)
+    }
     val nulls = all(c => c.nullFraction.map(_ * c.table.rows))
     ColumnStats(
       table = Table(rows, id = None),
-      distinct = ndv.map(if (children.forall(_.tight)) Distinct.Estimated(_) else Distinct.UpperBound(_)),
+      distinct = distinct,
       range = range,
       valueBytes = all(_.valueBytes).map(_.max),
       nullFraction = nulls.map(_.sum / math.max(1.0, rows)),

@@ -26,6 +26,12 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
       }))
   }
 
+  /** With at most so many values of a column. */
+  def withValues(a: Attribute, most: Int): Estimate =
+    columns.get(a).filter(_.remaining > most).fold(this) { c =>
+      copy(columns = AttributeMap(columns.toSeq :+ (a -> c.copy(remaining = most.toDouble))))
+    }
+
   /** Expected bytes in memory. */
   def bytes: Option[Double] = rows.map(_.value * rowBytes)
 
@@ -38,8 +44,18 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
 
   /** Groups by a column. If all of its values are known: one for each, and one for null. */
-  def groups(a: Attribute): Option[Double] =
-    columns.get(a).flatMap(c => c.ndv.orElse(c.stored.distinctValues.flatMap(_.atMost).map(_ + 1.0)))
+  def groups(a: Attribute): Option[Double] = columns.get(a).flatMap { c =>
+    // A condition has left fewer values than there are rows.
+    val left = Option.when(rows.exists(c.remaining < _.value))(c.remaining)
+    (c.ndv.orElse(listed(c)) ++ left).minOption
+  }
+
+  /** The same, not exceeded unless the statistics are wrong. */
+  def mostGroups(a: Attribute): Option[Double] =
+    columns.get(a).flatMap(c => c.distinct.map(_.atMost).orElse(listed(c)))
+
+  private def listed(c: ColumnStats): Option[Double] =
+    c.stored.distinctValues.flatMap(_.atMost).map(_ + 1.0)
 }
 
 object Estimate {

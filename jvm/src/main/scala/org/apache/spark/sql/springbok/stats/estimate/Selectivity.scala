@@ -138,7 +138,9 @@ object Selectivity extends PredicateHelper {
         else if (numbers.isEmpty || numbers.size < values.size) 1.0
         else if (numbers.size > fewValues) c.stored.fractionWithin(numbers.min, numbers.max)
         else numbers.map(n => c.stored.fractionWithin(n, n)).sum
-      Selectivity(s, s, math.min(1.0, most))
+      // Of a sample's values one may be nearly all there is.
+      val bound = if (c.distinct.exists(_.isInstanceOf[Distinct.Sampled])) 1.0 else s
+      Selectivity(s, bound, math.min(1.0, most))
     }
     e match {
       case IsNotNull(a: Attribute) => Some(likely(columns.get(a).flatMap(_.nullFraction).fold(1.0)(1.0 - _)))

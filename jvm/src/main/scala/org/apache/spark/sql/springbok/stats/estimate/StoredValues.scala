@@ -6,6 +6,9 @@ trait StoredValues {
   /** The distinct values themselves, or that there are many. */
   def distinctValues: Option[ColumnValues]
 
+  /** About how many distinct values there are, from a sample of the files; None if they do not tell. */
+  def distinctCount: Option[Double] = None
+
   /** Reads the distinct values of this and other columns, all at the same time if each read takes long. */
   def readWith(others: Seq[StoredValues]): Unit = ()
 

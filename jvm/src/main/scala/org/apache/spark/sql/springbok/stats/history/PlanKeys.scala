@@ -16,7 +16,7 @@ import org.apache.spark.sql.springbok.stats.source.ByIdentity
  *
  *   - Tables count by their names or paths, columns by their names, and not by the numbers that Spark gives to attributes.
  *   - Filters and inner joins are one set of inputs and one set of conjuncts: neither the order of joins nor the place of a
- *     filter matters.
+ *     filter matters. Of equal columns only the class counts: `a = b AND b = c` is the same as `a = b AND a = c`.
  *   - Projections and sorts do not change the rows, so they do not count. A column that is computed counts by its expression.
  *   - A query stage counts as the plan that it was made from, and so does a cached table.
  *   - Conjuncts of dynamic partition pruning do not count: their join removes the same rows. Springbok's runtime filters are
@@ -147,7 +147,7 @@ final private[history] class PlanKeys(literals: Boolean) {
       val inputs: Seq[Input],
       val conjuncts: Seq[Expression],
       val aliases: Map[ExprId, Expression],
-      done: Seq[Digest] = Nil
+      done: Seq[Conjunct] = Nil
   ) {
     private val columns = mutable.Map.empty[ExprId, Option[Digest]]
 
@@ -169,12 +169,20 @@ final private[history] class PlanKeys(literals: Boolean) {
       columns.getOrElseUpdate(a.exprId, ofInput(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_))))
     }
 
-    private lazy val where: Option[Seq[Digest]] =
-      Digest.all(conjuncts.drop(done.size))(key(_)).map(done ++ _)
+    private lazy val where: Option[Seq[Conjunct]] =
+      Digest.all(conjuncts.drop(done.size))(conjunct).map(done ++ _)
+
+    private def conjunct(e: Expression): Option[Conjunct] = e match {
+      case EqualTo(a: Attribute, b: Attribute) if a.dataType == b.dataType =>
+        for (x <- column(a); y <- column(b)) yield Equal(Set(x, y))
+      case _ => key(e).map(Condition(_))
+    }
 
     lazy val digest: Option[Digest] = where.map { all =>
       val inner = Digest.unordered("inputs", inputs.map(_.digest))
-      Digest.of("block", inner, Digest.unordered("where", all.distinct))
+      val equal = PlanKeys.classes(all.collect { case Equal(c) => c }).map(c => Digest.unordered("equal", c))
+      val others = all.collect { case Condition(c) => c }
+      Digest.of("block", inner, Digest.unordered("where", equal ++ others.distinct))
     }
 
     def filtered(by: Seq[Expression]): Block =
@@ -210,6 +218,20 @@ private[history] object PlanKeys extends PredicateHelper {
 
   private def tagged(tag: String, columns: Map[ExprId, Digest]): Map[ExprId, Digest] =
     columns.map { case (id, c) => id -> Digest.of(tag, c) }
+
+  /** A conjunct of filters and joins. */
+  sealed private trait Conjunct
+
+  /** Columns of one type that are equal, by their digests. */
+  final private case class Equal(columns: Set[Digest]) extends Conjunct
+  final private case class Condition(digest: Digest) extends Conjunct
+
+  /** What is equal also by way of others. */
+  private def classes(equal: Seq[Set[Digest]]): Seq[Set[Digest]] =
+    equal.foldLeft(Seq.empty[Set[Digest]]) { (known, pair) =>
+      val (same, others) = known.partition(_.exists(pair.contains))
+      others :+ same.foldLeft(pair)(_ ++ _)
+    }
 
   /** An input of filters and joins with its columns. A column without a digest is not deterministic. */
   final private case class Input(digest: Digest, columns: Map[ExprId, Digest])

@@ -28,26 +28,32 @@ private[operator] object AggregateStats {
 
   private def groups(grouping: Seq[Expression], child: Estimate, rows: Rows): Rows = {
     val keys = grouping.map {
-      case a: Attribute => child.columns.get(a).map(c => c -> child.groups(a))
+      case a: Attribute => child.columns.get(a).map(_ => a)
       case _ => None
     }
-    val counted = keys.forall(_.exists(_._2.isDefined))
+    val counted = keys.forall(_.exists(child.groups(_).isDefined))
     // Unknown keys have no more groups than there are rows: half as many are expected.
     val expected = if (counted) rows else rows.copy(value = rows.value / 2, source = Source.Estimated)
-    expected.atMost(mostGroups(keys))
+    val (likely, most) =
+      (combinations(keys, child, child.groups), combinations(keys, child, child.mostGroups))
+    expected.atMost(most).copy(value = Seq(expected.value, likely, most).min)
   }
 
   /**
    * Most combinations of the keys' values. The columns of one table have no more combinations than the table has rows, and
    * one more where a join found no row.
    */
-  private def mostGroups(keys: Seq[Option[(ColumnStats, Option[Double])]]): Double =
+  private def combinations(
+      keys: Seq[Option[Attribute]],
+      child: Estimate,
+      values: Attribute => Option[Double]
+  ): Double =
     keys
-      .groupBy(_.flatMap(_._1.table.id))
+      .groupBy(_.flatMap(a => child.columns(a).table.id))
       .map { case (table, columns) =>
-        val values = columns.map(_.flatMap(_._2).getOrElse(Double.PositiveInfinity)).product
-        val rows = table.flatMap(_ => columns.flatten.map(_._1.table.rows).maxOption)
-        rows.fold(values)(n => math.min(values, n + 1))
+        val all = columns.map(_.flatMap(values).getOrElse(Double.PositiveInfinity)).product
+        val rows = table.flatMap(_ => columns.flatten.map(child.columns(_).table.rows).maxOption)
+        rows.fold(all)(n => math.min(all, n + 1))
       }
       .product
 }

@@ -14,13 +14,13 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues}
-import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Few, Many}
+import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many}
 
 /**
- * The distinct values of a table's string columns, from the dictionaries of Parquet column chunks: a footer's smallest and
+ * The distinct values of a table's string columns, and the number of those of its integral columns, from the dictionaries of Parquet column chunks: a footer's smallest and
  * largest value tell little of strings. Only a few row groups of the first and the last file are read. If the table has
  * more of them, the values count only if those row groups hold about the same ones; in a table that is sorted by the
- * column they do not. If a writer gave up the dictionary of such a column but not those of others, there are many values.
+ * column they do not ([[DistinctSample]] has the numbers). If a writer gave up the dictionary of such a column but not those of others, there are many values.
  */
 final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   import ParquetDictionaries._
@@ -41,10 +41,26 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   /** Whether the column's values are in the names of folders, not in the files. */
   def isPartition(a: Attribute): Boolean = relation.partitionSchema.exists(_.name == a.name)
 
-  /** The values of a column, or that they are many; None if neither is known. */
-  def of(column: String): Option[ColumnValues] = files.flatMap { files =>
+  /** The values of a string column, or that they are many; None if neither is known. */
+  def of(column: String): Option[ColumnValues] = sample(column).flatMap(combined)
+
+  /**
+   * About how many distinct values an integral column has; None if that is not known.
+   *
+   * @param rows
+   *   rows of the table that are not null
+   */
+  def count(column: String, rows: Double): Option[Double] = sample(column).flatMap { s =>
+    DistinctSample.count(s.groups.collect { case c: Counted => c }, rows, s.whole)
+  }
+
+  /** What the row groups that are read tell, and whether they are all of the table. */
+  private def sample(column: String): Option[FileValues] = files.flatMap { files =>
     val found = read(files, Seq(column))
-    if (found.contains(None)) None else combined(found.flatten, files.size)
+    Option.when(!found.contains(None)) {
+      val read = found.flatten
+      FileValues(read.flatMap(_.groups), read.size == files.size && read.forall(_.whole))
+    }
   }
 
   /** Reads columns that will be asked for. */
@@ -71,7 +87,7 @@ private[springbok] object ParquetDictionaries {
 
   /**
    * @param groups
-   *   what those row groups of a file tell that were read
+   *   what those row groups of a file, or a table, tell that were read
    * @param whole
    *   whether those are all
    */
@@ -79,14 +95,14 @@ private[springbok] object ParquetDictionaries {
   private val cache = new FileCache[(TableFile, String), Option[FileValues]](_.fold(0L)(heapBytes))
 
   /** Roughly: the bytes of each value, and those of its objects and its place. */
-  private def heapBytes(of: FileValues): Long = of.groups.collect { case f: Few =>
-    f.values.iterator.map(_.numBytes + 100L).sum
+  private def heapBytes(of: FileValues): Long = of.groups.collect {
+    case f: Few => f.values.iterator.map(_.numBytes + 100L).sum
+    case c: Counted => c.sketch.getUpdatableSerializationBytes.toLong
   }.sum
 
-  private def combined(read: Seq[FileValues], files: Int): Option[ColumnValues] = {
-    val groups = read.flatMap(_.groups)
-    val (many, few) = (groups.collect { case m: Many => m }, groups.collect { case f: Few => f })
-    val whole = read.size == files && read.forall(_.whole)
+  private def combined(read: FileValues): Option[ColumnValues] = {
+    val (many, few) = (read.groups.collect { case m: Many => m }, read.groups.collect { case f: Few => f })
+    val whole = read.whole
     val all = few.flatMap(_.values).toSet
     val alike = few.forall(_.values.size * spread >= all.size)
     if (few.isEmpty)
@@ -105,7 +121,9 @@ private[springbok] object ParquetDictionaries {
       val chosen = (groups.take(1) ++ groups.drop(1).takeRight(groupsOfFile - 1))
         .map(g => g -> g.getColumns.asScala.find(_.getPath.toDotString == column))
       val found =
-        if (chosen.forall(_._2.exists(RowGroupValues.readable)))
+        if (chosen.forall(_._2.exists(RowGroupNumbers.is)))
+          chosen.collect { case (g, Some(c)) => RowGroupNumbers.read(reader, g, c) }
+        else if (chosen.forall(_._2.exists(RowGroupValues.readable)))
           chosen.collect { case (g, Some(c)) => RowGroupValues.read(reader, g, c) }
         else chosen.map { case (g, c) => c.flatMap(RowGroupValues.withoutDictionary(g, _)) }
       Option.when(found.nonEmpty && found.forall(_.isDefined))(

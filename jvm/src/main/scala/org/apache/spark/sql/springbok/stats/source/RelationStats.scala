@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.datasources.{
 }
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.estimate._
-import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.types.{IntegralType, StringType}
 
 /** What the catalog, footers and other sources tell of a relation, and what of it is ignored because it cannot be right. */
 final private[springbok] class RelationStats {
@@ -92,7 +92,8 @@ final private[springbok] class RelationStats {
       r.output.map { a =>
         val partition = partitions.get(a.name)
         val facts = columnFacts(a, n.value, catalog.flatMap(_.colStats.get(a.name)), partition, footer)
-        val inFiles = new FileColumn(a, footer.filter(_ => partition.isEmpty), dictionaries)
+        val present = n.value * (1 - facts.nullFraction.getOrElse(0.0))
+        val inFiles = new FileColumn(a, present, footer.filter(_ => partition.isEmpty), dictionaries)
         a -> facts.stats(a.dataType, table, exact, inFiles)
       }
     }
@@ -172,15 +173,23 @@ final private[springbok] class RelationStats {
 /**
  * A column's values in the files of its table.
  *
+ * @param present
+ *   rows in which it is not null
  * @param footers
  *   None if they do not tell of the column
  */
 final private class FileColumn(
     a: Attribute,
+    present: Double,
     footers: Option[TableFooters],
     val dictionaries: ParquetDictionaries
 ) extends StoredValues {
   override lazy val distinctValues: Option[ColumnValues] = inDictionary.flatMap(dictionaries.of)
+
+  override def distinctCount: Option[Double] = a.dataType match {
+    case _: IntegralType if !dictionaries.isPartition(a) => dictionaries.count(a.name, present)
+    case _ => None
+  }
 
   override def readWith(others: Seq[StoredValues]): Unit = {
     val ofTable = others.collect { case o: FileColumn if o.dictionaries eq dictionaries => o }

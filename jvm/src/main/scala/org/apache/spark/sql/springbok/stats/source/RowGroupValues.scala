@@ -2,14 +2,16 @@ package org.apache.spark.sql.springbok.stats.source
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.parquet.column.page.DictionaryPageReadStore
+import org.apache.datasketches.hll.HllSketch
+import org.apache.parquet.column.Dictionary
+import org.apache.parquet.column.page.{DictionaryPage, DictionaryPageReadStore}
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.sql.springbok.stats.estimate.Selectivity
 import org.apache.spark.unsafe.types.UTF8String
 
-/** What a Parquet row group tells of a string column's values. */
+/** What a Parquet row group tells of a column's values. */
 sealed private[source] trait RowGroupValues
 
 private[source] object RowGroupValues {
@@ -26,6 +28,16 @@ private[source] object RowGroupValues {
    *   largest fraction of the rows that may have the same value
    */
   final case class Many(distinct: Double, mostOfOne: Double) extends RowGroupValues
+
+  /**
+   * An integral column's values.
+   *
+   * @param distinct
+   *   how many there are
+   * @param present
+   *   rows that are not null
+   */
+  final case class Counted(distinct: Double, present: Double, sketch: HllSketch) extends RowGroupValues
 
   /** Larger dictionaries are not read: bytes as stored, bytes in memory, values. */
   private val maxStored = 256L << 10
@@ -54,20 +66,29 @@ private[source] object RowGroupValues {
   /** The values of a readable chunk, from its dictionary. */
   def read(reader: ParquetFileReader, g: BlockMetaData, c: ColumnChunkMetaData): Option[RowGroupValues] =
     if (allNull(c)) Some(Few(Set.empty, even = true))
-    else {
-      val descriptor = reader.getFileMetaData.getSchema.getColumnDescription(c.getPath.toArray)
-      val pages: DictionaryPageReadStore = reader.getDictionaryReader(g)
-      Option(pages.readDictionaryPage(descriptor)).map { page =>
+    else
+      dictionary(reader, g, c).map { case (page, decode) =>
         if (page.getDictionarySize > maxValues || page.getUncompressedSize > maxBytes)
           Many(page.getDictionarySize.toDouble, mostOfOne = 1.0)
         else {
-          val dictionary = page.getEncoding.initDictionary(descriptor, page)
-          val values =
-            (0 to dictionary.getMaxId).map(i => UTF8String.fromBytes(dictionary.decodeToBinary(i).getBytes))
-          Few(values.toSet, even(c, page.getUncompressedSize.toLong, values.size))
+          val values = decode()
+          val texts =
+            (0 to values.getMaxId).map(i => UTF8String.fromBytes(values.decodeToBinary(i).getBytes))
+          Few(texts.toSet, even(c, page.getUncompressedSize.toLong, texts.size))
         }
       }
-    }
+
+  /** The dictionary of a chunk as it is stored, and what decodes it. */
+  private[source] def dictionary(
+      reader: ParquetFileReader,
+      g: BlockMetaData,
+      c: ColumnChunkMetaData
+  ): Option[(DictionaryPage, () => Dictionary)] = {
+    val descriptor = reader.getFileMetaData.getSchema.getColumnDescription(c.getPath.toArray)
+    val pages: DictionaryPageReadStore = reader.getDictionaryReader(g)
+    Option(pages.readDictionaryPage(descriptor))
+      .map(page => page -> (() => page.getEncoding.initDictionary(descriptor, page)))
+  }
 
   /**
    * What follows from a chunk whose writer gave up the dictionary. parquet-java does so if a dictionary saves nothing (most
@@ -104,7 +125,7 @@ private[source] object RowGroupValues {
   }
 
   /** As in Parquet's own `DictionaryFilter`, if the writer does not count the encodings of its pages. */
-  private def onlyDictionary(c: ColumnChunkMetaData): Boolean =
+  private[source] def onlyDictionary(c: ColumnChunkMetaData): Boolean =
     Option(c.getEncodingStats) match {
       case Some(pages) => !pages.hasNonDictionaryEncodedPages
       case None =>
@@ -128,6 +149,6 @@ private[source] object RowGroupValues {
     c.getStatistics != null && c.getStatistics.isNumNullsSet && c.getStatistics.getNumNulls == c.getValueCount
 
   /** Values that are not null, as far as is known. */
-  private def present(c: ColumnChunkMetaData): Long =
+  private[source] def present(c: ColumnChunkMetaData): Long =
     c.getValueCount - Option(c.getStatistics).filter(_.isNumNullsSet).fold(0L)(_.getNumNulls)
 }

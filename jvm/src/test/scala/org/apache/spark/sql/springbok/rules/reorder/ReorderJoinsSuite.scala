@@ -8,7 +8,7 @@ import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, CartesianProductExec}
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
-import org.apache.spark.sql.springbok.conf.{ReorderConf, SpringbokConf, StatsConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, ReorderConf, SpringbokConf, StatsConf}
 import org.apache.spark.sql.springbok.record.{LoggedOrder, PlanningState}
 
 class ReorderJoinsSuite extends SpringbokTest {
@@ -16,7 +16,10 @@ class ReorderJoinsSuite extends SpringbokTest {
   override protected def sessionConf: Map[String, String] =
     super.sessionConf ++ Map(
       ReorderConf.ENABLED.key -> "true",
-      ReorderConf.MIN_GAIN.key -> "0.001"
+      ReorderConf.MIN_GAIN.key -> "0.001",
+      ReorderConf.MIN_GAIN_MS.key -> "0",
+      // Runtime filters leave little that another order could save.
+      FilterConf.MODE.key -> "OFF"
     )
 
   override protected def beforeAll(): Unit = {
@@ -100,6 +103,33 @@ class ReorderJoinsSuite extends SpringbokTest {
     }
     conf(ReorderConf.MIN_GAIN.key -> "0.99")(left("SMALL_GAIN", s"SELECT count(*) $bad $one"))
     intercept[IllegalArgumentException](spark.conf.set(ReorderConf.MIN_GAIN.key, "1.5"))
+  }
+
+  test("joins that take little time, and an order that another selectivity would make the worse one, stay") {
+    conf(ReorderConf.MIN_GAIN_MS.key -> "100s")(left("SHORT_JOINS", s"SELECT count(*) $bad $one"))
+    val two =
+      "SELECT count(*), max(f.t) FROM fact f JOIN dim d ON f.d = d.d JOIN orders o ON f.o = o.o WHERE d.g < 3"
+    left("UNCERTAIN_GAIN", s"$two AND o.c < 400")
+    changed(s"$two AND o.c < 40")
+    intercept[IllegalArgumentException](spark.conf.set(ReorderConf.MIN_GAIN_MS.key, "-1"))
+  }
+
+  test("a join that the query has twice is a relation of its own, and its exchanges are reused") {
+    val pairs = "WITH pairs AS (SELECT a.o FROM fact a JOIN fact b ON a.o = b.o WHERE a.d <> b.d)"
+    val joined =
+      "SELECT count(*) FROM pairs p JOIN orders o ON p.o = o.o JOIN customer c ON o.c = c.c WHERE c.n = 3"
+    assert(order(same(s"$pairs $joined")).relations == 4)
+    val df = same(s"$pairs $joined UNION ALL SELECT count(DISTINCT o) FROM pairs")
+    assert(record(df).orders.map(_.relations) == Seq(3))
+    // All of its joins are there twice: the block is taken apart in both places.
+    val twice = same(
+      s"$pairs SELECT x.n, y.n FROM ($joined GROUP BY c.n) x JOIN ($joined GROUP BY c.n) y".replace(
+        "SELECT count(*)",
+        "SELECT c.n, count(*)"
+      )
+    )
+    assert(record(twice).orders.map(_.relations) == Seq(4, 4))
+    assert(record(twice).orders.map(_.after).distinct.size == 1)
   }
 
   test("the rule decides once, though its batch runs until nothing changes") {

@@ -21,9 +21,32 @@ class ColumnStatsSuite extends AnyFunSuite {
     assert(column(1000, counted = Some(7)).distinct.contains(Distinct.Counted(7)))
     assert(column(1000, Some(ValueRange(1, 50))).distinct.contains(Distinct.Estimated(50)))
     val wide = column(1000, Some(ValueRange(1, 5000)))
-    assert(wide.distinct.contains(Distinct.UpperBound(1000)) && !wide.tight && wide.remaining == 1000)
+    assert(wide.ndv.contains(1000.0) && !wide.tight && wide.remaining == 1000)
     val fraction = column(1000, Some(ValueRange(0, 1)), t = DoubleType)
     assert(fraction.distinct.isEmpty && fraction.remaining == 1000)
+  }
+
+  test(
+    "distinct values of a sample of the files, read when they are asked for, and only where the range says little"
+  ) {
+    var asked = 0
+    val sample: StoredValues = new StoredValues {
+      override def distinctValues: Option[ColumnValues] = None
+      override def distinctCount: Option[Double] = {
+        asked += 1
+        Some(40.0)
+      }
+      override def fractionWithin(low: Double, high: Double): Double = 1.0
+    }
+    def sampled(range: ValueRange) = ColumnFacts(Some(range), None, Some(0.0), None)
+      .stats(LongType, ColumnStats.Table(1000, id = None), exact = true, sample)
+    val wide = sampled(ValueRange(1, 1e9))
+    val both = ColumnStats.united(Seq(wide, wide))
+    assert(wide.distinct.map(_.known).contains(1000.0) && wide.remaining == 1000 && asked == 0)
+    assert(wide.ndv.contains(40.0) && wide.tight && wide.distinct.map(_.known).contains(40.0) && asked == 1)
+    assert(both.ndv.contains(80.0) && both.tight)
+    assert(sampled(ValueRange(1, 50)).ndv.contains(50.0))
+    assert(sampled(ValueRange(1, 1000)).uniqueness == Uniqueness.Proven && asked == 1)
   }
 
   test("uniqueness: proven by a range with one number for each row, believed of about as many") {

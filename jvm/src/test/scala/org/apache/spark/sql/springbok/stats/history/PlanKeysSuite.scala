@@ -54,6 +54,13 @@ class PlanKeysSuite extends HistoryTest {
     )
   }
 
+  test("of equal columns only the class matters") {
+    val from = "SELECT * FROM a JOIN b JOIN c WHERE"
+    assert(equal(s"$from a.k = b.k AND b.k = c.k", s"$from a.k = b.k AND a.k = c.k"))
+    assert(equal(s"$from a.k = b.k AND b.k = c.k AND a.k = c.k", s"$from c.k = b.k AND a.k = c.k"))
+    assert(!equal(s"$from a.k = b.k AND b.k = c.k", s"$from a.k = b.k AND b.h = c.k"))
+  }
+
   test("names of results and projections do not matter") {
     assert(equal("SELECT k AS x, g + 1 AS y FROM a WHERE g = 3", "SELECT t FROM a WHERE g = 3 ORDER BY t"))
     assert(equal("SELECT x FROM (SELECT k + g AS x FROM a) WHERE x > 5", "SELECT k FROM a WHERE g + k > 5"))

@@ -62,6 +62,39 @@ class PlanStatsSuite extends SpringbokTest {
     assert(by("a, b, v") == 20000)
   }
 
+  test("distinct values of integers without a narrow range: counted in dictionaries of two row groups") {
+    def write(name: String, v: String): Unit = {
+      val path = folder.resolve(s"counted_$name").toString
+      val columns = Seq(s"$v * 1000003L AS v", "id DIV 10 * 1000003L AS own", "id * 1000003L AS u")
+      spark.range(8000).selectExpr(columns: _*).repartitionByRange(4, col("u")).write.parquet(path)
+      spark.read.parquet(path).createOrReplaceTempView(name)
+    }
+    // Values that are in each file, and values that are in one of them.
+    write("sparse", "pmod(hash(id), 300)")
+    write("other", "pmod(hash(id, 1), 400)")
+    def near(sql: String, expected: Double, bound: Double) = {
+      val r = estimate(sql).rows.get
+      assert(math.abs(r.value / expected - 1) < 0.1 && math.abs(r.bound / bound - 1) < 0.1, s"$sql: $r")
+    }
+    near("SELECT v, count(*) FROM sparse GROUP BY v", 300, 8000)
+    near("SELECT own, count(*) FROM sparse GROUP BY own", 800, 8000)
+    near("SELECT u, count(*) FROM sparse GROUP BY u", 8000, 8000)
+    near("SELECT * FROM sparse WHERE v = 1000003", 8000 / 300.0, 8000)
+    near("SELECT * FROM sparse a JOIN other b ON a.v = b.v", 8000 * 8000 / 400.0, 64e6)
+    conf(StatsConf.DICTIONARIES_ENABLED.key -> "false") {
+      near("SELECT v, count(*) FROM sparse GROUP BY v", 8000, 8000)
+    }
+  }
+
+  test("a condition on a grouping column leaves few groups") {
+    table("years", "SELECT id AS k, id % 200 AS y, concat('s', id) AS s FROM range(5000)")
+    def groups(where: String) =
+      estimate(s"SELECT s, y, count(*) FROM years WHERE $where GROUP BY s, y").rows.get
+    assert(groups("y = 7").value <= 25 && groups("k < 4000 AND y IN (1, 2)").value <= 50)
+    val named = estimate("SELECT y, count(*) FROM years WHERE y IN (1, 2, 3) GROUP BY y").rows.get
+    assert(named.value == 3)
+  }
+
   // Nulls that an outer join adds were once overlooked where the column's values were known: `IS NULL` was
   // expected to keep no row.
   test("predicates on strings: the values in the dictionaries, each as often as any other") {

@@ -54,14 +54,19 @@ object FarFileSystem {
       with Seekable
       with PositionedReadable {
     private var next = -1L
+    private var owedNs = 0L
 
     private def counted(at: Long, read: Int): Int = {
       if (at != next) requests.incrementAndGet(): Unit
       if (read > 0) {
         bytes.addAndGet(read.toLong)
         next = at + read
-        val ns = read * 1000000000L / bytesPerSecond
-        Thread.sleep(ns / 1000000, (ns % 1000000).toInt)
+        owedNs += read * 1000000000L / bytesPerSecond
+        // A sleep takes whole milliseconds: many small reads would take a millisecond each.
+        if (owedNs >= 1000000) {
+          Thread.sleep(owedNs / 1000000)
+          owedNs %= 1000000
+        }
       }
       read
     }

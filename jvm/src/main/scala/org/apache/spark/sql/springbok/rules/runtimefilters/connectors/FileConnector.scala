@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.keys.KeyPredicates
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -23,11 +24,13 @@ final private[connectors] class FileConnector(scan: FileSourceScanExec) extends 
       keys: PushableKeys,
       filter: ScanConnector.Filter
   ): Either[Reason, PushedFilter] = {
-    val pruning = new FilePruning(scan, column, filter.keyType, filter.conf)
+    val pruning = new FilePruning(scan, column, filter.keyType, filter.conf, keys.anyway)
     val found = keys match {
-      case PushableKeys.Keys(facts) => pruning.of(facts, filter.regardless)
-      case PushableKeys.Bound(c, value) => pruning.bound(c, value, filter.regardless)
+      case PushableKeys.Keys(facts, _) => pruning.of(facts, filter.regardless)
+      case PushableKeys.Bound(c, value, _) => pruning.bound(c, value, filter.regardless)
     }
-    found.toRight(Reason.nothingSkipped)
+    found
+      .map(f => f.copy(predicate = KeyPredicates.orWithin(column, f.predicate, keys.anyway)))
+      .toRight(Reason.nothingSkipped)
   }
 }

@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.LinearColumn
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
@@ -17,12 +18,16 @@ import org.apache.spark.sql.types._
  *
  * Parquet compares lists of up to `spark.sql.parquet.pushdown.inFilterThreshold` values one by one, and a longer list as one
  * range. So a longer list is pushed as several ranges, split at its widest gaps.
+ *
+ * @param anyway
+ *   ranges of the column that are read whatever the keys are. The predicates do not have them yet
  */
 final private[springbok] class FilePruning(
     scan: FileSourceScanExec,
     column: Attribute,
     keyType: DataType,
-    conf: SQLConf
+    conf: SQLConf,
+    anyway: Seq[LinearColumn.Span] = Nil
 ) {
   import FilePruning._
   private val inLimit = conf.getConf(FilterConf.IN_LIMIT)
@@ -49,7 +54,7 @@ final private[springbok] class FilePruning(
         PushWay.FileData(),
         pruned.filter(_ => counted).map(p => (p._1, p._2))
       )
-      values.flatMap(BucketPruning.of(scan, column, _, conf)) match {
+      values.filter(_ => anyway.isEmpty).flatMap(BucketPruning.of(scan, column, _, conf)) match {
         case None => byData
         case read =>
           // All rows of a key lie in one bucket. The row test removes what is left of a key that has no match.
@@ -70,7 +75,9 @@ final private[springbok] class FilePruning(
       else {
         val pruned = Estimate
           .number(value)
-          .flatMap(v => removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v)))
+          .flatMap(v =>
+            removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v) && !readAnyway(r))
+          )
         Option.when(always || pruned.fold(byLog)(_._1 > 0))(
           PushedFilter(c.kind, predicate, PushWay.FileData(), pruned.filter(_ => counted))
         )
@@ -122,7 +129,11 @@ final private[springbok] class FilePruning(
    * dictionaries may still refuse a short list.
    */
   private def prunes(spans: Seq[KeySpan]): Option[(Int, Int)] =
-    if (spans.isEmpty) None else removed(r => !spans.exists(s => s.from <= r.max && s.to >= r.min))
+    if (spans.isEmpty) None
+    else removed(r => !spans.exists(s => s.from <= r.max && s.to >= r.min) && !readAnyway(r))
+
+  private def readAnyway(r: ValueRange): Boolean =
+    anyway.exists(s => s.low.toDouble <= r.max && s.high.toDouble >= r.min)
 
   private def removed(refused: ValueRange => Boolean): Option[(Int, Int)] = {
     // A null has no match.

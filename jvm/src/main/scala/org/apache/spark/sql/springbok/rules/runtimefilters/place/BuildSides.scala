@@ -47,6 +47,14 @@ private[springbok] object BuildSides {
     e.withNewChildren(Seq(node)).asInstanceOf[Exchange]
   }
 
+  /** A key as an expression of the exchange's output, if it is one. */
+  def keyAt(exchange: SparkPlan, on: FilterConjunct): Option[BuildKey] =
+    FilterKey
+      .of(on.creation)
+      // The exchange and the join compute it for each row as well.
+      .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
+      .map(BuildKey.of(_, exchange.output))
+
   /**
    * How a key is read from the exchange; None where a stage was started without a summary of it. The driver reads the keys of
    * a broadcast, unless they are so many that its tasks had better summarize them.
@@ -58,11 +66,7 @@ private[springbok] object BuildSides {
       on: FilterConjunct,
       rows: PhysicalRows
   ): Option[SourceKey] = {
-    val summary = FilterKey
-      .of(on.creation)
-      // The exchange and the join compute it for each row as well.
-      .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
-      .map(BuildKey.of(_, exchange.output))
+    val summary = keyAt(exchange, on)
     val read: BuildKey => SourceKey =
       key => on.range.fold[SourceKey](SourceKey.Shuffle(key))(SourceKey.Bound(key, _))
     exchange match {
@@ -95,6 +99,9 @@ private[springbok] object BuildSides {
       case (SourceKey.Broadcast(_, _, Some(key)), bloom) => key -> bloom
       case (SourceKey.Bound(key, _), bloom) => key -> bloom
     })
+
+  /** Whether the stage of this exchange was made. */
+  def started(exchange: SparkPlan): Boolean = exchange.isInstanceOf[QueryStageExec]
 
   /** Whether the stage of this exchange has finished. */
   def finished(exchange: SparkPlan): Boolean = exchange match {

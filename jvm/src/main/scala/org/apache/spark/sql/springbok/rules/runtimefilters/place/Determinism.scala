@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
+  KeptKeysExec,
   RuntimeFilterExec,
   SummarizeKeysExec
 }
@@ -90,7 +91,8 @@ private[sql] object Determinism {
         _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
         _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
         _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
-        _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
+        _: AppliedRuntimeFilterExec | _: KeptKeysExec | _: AQEShuffleReadExec | _: QueryStageExec |
+        _: ReusedExchangeExec =>
       true
     case HiveScan(table) => HiveScan.ofFiles(table)
     case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)

@@ -2,24 +2,29 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.reason.Reason
 
 /**
- * How many filters a plan may have, and how large all of their bloom filters may be. Filters are placed from the root down,
- * and the first ones need not be the best. If there are too many, those that save most are chosen.
+ * Which of the filters of a plan are made. Filters are placed from the root down, and the first ones need not be the best.
+ *
+ *   - A filter that is worth it alone may save little beside a better one on the same scan, which has removed most of the
+ *     rows already.
+ *   - There is a limit to their number, and to the size of all of their bloom filters.
  */
 final private[springbok] class FilterBudget(most: FilterBudget.Share) {
   import FilterBudget._
 
-  /** The keys whose filters fit into the budget, best first; None if all of them do. */
-  def chosen(requests: Seq[Request]): Option[Set[Key]] =
-    if (requests.map(_.share).fold(Share.none)(_ + _).within(most)) None
-    else {
-      val (keys, _) =
-        requests.sortBy(-_.benefitMs).foldLeft((Set.empty[Key], Share.none)) { case ((keys, sum), r) =>
-          if ((sum + r.share).within(most)) (keys + r.key, sum + r.share) else (keys, sum)
-        }
-      Some(keys)
-    }
+  /** The keys whose filters are not made, and why. Those that save most come first. */
+  def refused(requests: Seq[Request]): Map[Key, Reason] =
+    requests
+      .sortBy(-_.benefitMs)
+      .foldLeft(Decided()) { (before, r) =>
+        val benefit = r.beside(before.retained)
+        if (benefit < r.leastMs) before.refuse(r, Reason.otherFiltersSuffice(benefit, r.leastMs))
+        else if (!(before.taken + r.share).within(most)) before.refuse(r, Reason.tooManyFilters)
+        else before.make(r)
+      }
+      .refused
 }
 
 private[springbok] object FilterBudget {
@@ -30,6 +35,9 @@ private[springbok] object FilterBudget {
     )
   )
 
+  /** A filter is taken to retain no less: the estimate may be wrong. */
+  private val leastRetained = 0.1
+
   /** A key of a join, which filters are made of. */
   final case class Key(join: Int, index: Int)
 
@@ -37,9 +45,27 @@ private[springbok] object FilterBudget {
    * The filters of a key.
    *
    * @param benefitMs
-   *   what they are expected to save
+   *   time in ms of all cores that they are expected to save if there are no others
+   * @param leastMs
+   *   time in ms that they must save; 0 for those that are made in any case
+   * @param scans
+   *   the part of the benefit that each scan has, by the number of its operator. What is saved in further hops is apart.
+   * @param retained
+   *   the fraction of the scans' rows that is expected to pass
    */
-  final case class Request(key: Key, benefitMs: Double, share: Share)
+  final case class Request(
+      key: Key,
+      benefitMs: Double,
+      leastMs: Double,
+      scans: Seq[(Int, Double)],
+      retained: Double,
+      share: Share
+  ) {
+
+    /** The benefit in ms if other filters have left a fraction of a scan's rows. */
+    def beside(others: Map[Int, Double]): Double =
+      benefitMs - scans.map { case (scan, ms) => ms * (1 - others.getOrElse(scan, 1.0)) }.sum
+  }
 
   /**
    * What filters take of the budget.
@@ -56,5 +82,24 @@ private[springbok] object FilterBudget {
 
   object Share {
     val none: Share = Share(0, 0)
+  }
+
+  /**
+   * @param retained
+   *   the fraction of rows that the filters made so far leave, by scan
+   */
+  final private case class Decided(
+      refused: Map[Key, Reason] = Map.empty,
+      retained: Map[Int, Double] = Map.empty,
+      taken: Share = Share.none
+  ) {
+    def refuse(r: Request, why: Reason): Decided = copy(refused = refused + (r.key -> why))
+
+    def make(r: Request): Decided = copy(
+      retained = r.scans.map(_._1).distinct.foldLeft(retained) { (left, scan) =>
+        left.updated(scan, left.getOrElse(scan, 1.0) * math.max(leastRetained, r.retained))
+      },
+      taken = taken + r.share
+    )
   }
 }

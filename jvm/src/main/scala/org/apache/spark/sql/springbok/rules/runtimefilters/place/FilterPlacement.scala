@@ -22,23 +22,24 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   private val budget = FilterBudget.of(planning.conf)
   private val started = new StartedFilters(planning)
 
-  /** Places the filters. If there are more than the budget allows, the plan is walked again with those that save most. */
+  /** Places the filters. If the budget refuses some of them, the plan is walked again without those. */
   def place(): PlacedPlan = {
-    val first = walk(_ => true)
-    val (placed, filters) = budget.chosen(first._2.requests) match {
-      case None => first
-      case Some(best) =>
+    val first = walk(Map.empty)
+    val refused = budget.refused(first._2.requests)
+    val (placed, filters) =
+      if (refused.isEmpty) first
+      else {
         planning.query.log.withdraw(first._2.fresh)
-        walk(best)
-    }
+        walk(refused)
+      }
     for ((join, side) <- filters.sources if join.filterSource.isEmpty) join.filterSource = Some(side)
     PlacedPlan(placed, filters.fresh)
   }
 
-  private def walk(allowed: FilterBudget.Key => Boolean): (SparkPlan, PlacedFilters) = {
+  private def walk(refused: Map[FilterBudget.Key, Reason]): (SparkPlan, PlacedFilters) = {
     val filters =
       new PlacedFilters(
-        allowed,
+        refused,
         planning.conf.getConf(FilterConf.MAX_DEPENDENCY_NODES),
         targets,
         planning
@@ -128,16 +129,19 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (placed.isEmpty && late.isEmpty) (built, Nil)
       else {
         val exchange = source.exchange
-        val summary = summaryPlan(placed, late)
+        val read = placed.filter(_.readsExchange)
         // Without adaptive execution, the driver reads the broadcast, and with a summary it would not equal another one.
+        val summarizes = planning.adaptive && (read.nonEmpty || late.nonEmpty)
         val (marked, dependency) =
-          if (planning.adaptive) BuildSides.summarized(built, exchange, summary) else (built, exchange)
+          if (summarizes) BuildSides.summarized(built, exchange, summaryPlan(read, late))
+          else (built, exchange)
         (marked, placed.map(_.pending(dependency)))
       }
     }
 
     private def summaryPlan(placed: Seq[PlacedKey], late: Seq[StartedFilter]): SummaryPlan = {
-      val records = placed.flatMap(_.at.map(_.info.record)) ++ late.map(_.record)
+      val records =
+        placed.flatMap(_.at.map(_.info).filter(_.known.isEmpty).map(_.record)) ++ late.map(_.record)
       val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
       SummaryPlan(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.JoinSide
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, LinearColumn}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.physical.PhysicalRows
@@ -65,10 +65,8 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
   ): Option[Retained] =
     for {
       n <- made.rows
-      from <- column(made, on.creation)
-      to <- column(filtered, on.application)
-      ValueRange(fromMin, fromMax) <- from.range
-      ValueRange(toMin, toMax) <- to.range
+      ValueRange(fromMin, fromMax) <- range(made, on.creation)
+      ValueRange(toMin, toMax) <- range(filtered, on.application)
       if toMax > toMin
     } yield {
       val gap = (fromMax - fromMin) / (n.value + 1)
@@ -97,6 +95,15 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
 
   private def column(e: Estimate, key: Expression): Option[ColumnStats] =
     FilterKey.only(key).flatMap(e.columns.get)
+
+  /** The range of a key; other expressions over one column are taken to have the column's. */
+  private def range(e: Estimate, key: Expression): Option[ValueRange] =
+    column(e, key).flatMap(_.range).map { r =>
+      LinearColumn.of(key).fold(r) { l =>
+        val ends = Seq(r.min, r.max).map(l.value)
+        ValueRange(ends.min, ends.max)
+      }
+    }
 
   /** An expression over one column has no more values than the column. */
   private def only(key: Expression): Expression = FilterKey.only(key).getOrElse(key)

@@ -38,8 +38,10 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableC
  *   whether no exchange stands between the scan and the join
  * @param grouped
  *   whether rows are grouped on the way
- * @param benefitNs
- *   what it would save to remove all rows there, in ns of one core. It includes the scans that are filtered in further hops.
+ * @param scanNs
+ *   what it would save to remove all rows there, in ns of one core
+ * @param furtherNs
+ *   the same of scans that are filtered in further hops
  */
 final private[springbok] case class Target(
     at: SparkPlan,
@@ -47,8 +49,10 @@ final private[springbok] case class Target(
     saving: Saving,
     sameStage: Boolean,
     grouped: Boolean,
-    benefitNs: Double
+    scanNs: Double,
+    furtherNs: Double
 ) {
+  def benefitNs: Double = scanNs + furtherNs
 
   /** The column that stands for the key. */
   def column: Attribute = FilterKey.anchor(key)
@@ -93,8 +97,8 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
     if (isScan(p)) {
       // The best is assumed of an unknown scan.
       val rows = planning.rows(p).getOrElse(Double.PositiveInfinity)
-      val benefit = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key)) + way.leverageNs
-      val target = Target(p, key, way.saving, way.sameStage, way.grouped, benefit)
+      val scanNs = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key))
+      val target = Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs)
       Option.when(takes(p, key, way.grouped))(target).toSeq
     } else
       routes(p, key).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))
@@ -116,7 +120,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
 
   /** The time in ns for reading a row, as far as the scan can skip whole files or row groups by the key. */
   private def skippedNs(scan: SparkPlan, key: Expression): Double = {
-    val part = FilterKey.column(key, scan).fold(0.0)(ScanConnector.of(scan).skips(_, planning.stats))
+    val part = FilterKey.prunable(key, scan).fold(0.0)(ScanConnector.of(scan).skips(_, planning.stats))
     part * scan.output.size * FilterCost.decode
   }
 
@@ -164,7 +168,7 @@ private[springbok] object FilterTargets {
 
   /** Whether a filter on this key may stand on a scan, whose rows are perhaps grouped on the way: see [[TriedKey]]. */
   private def takes(scan: SparkPlan, key: Expression, grouped: Boolean): Boolean =
-    !TriedKey.is(key) || !grouped && FixedOrder(scan)
+    !TriedKey.is(key) || TriedKey.guardable(key) || !grouped && FixedOrder(scan)
 
   def isScan(p: SparkPlan): Boolean = isCached(p) || (p match {
     case f: FilterExec => f.condition.deterministic && isLeaf(f.child)

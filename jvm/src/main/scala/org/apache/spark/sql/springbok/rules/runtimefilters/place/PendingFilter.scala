@@ -54,12 +54,14 @@ private[springbok] object PendingFilter {
       info: FilterInfo,
       scan: SparkPlan,
       planning: FilterPlanning
-  ): SparkPlan =
+  ): SparkPlan = {
+    val key = TriedKey.guarded(f.key)
     info.late match {
       case None if !planning.adaptive => StaticFilter.applied(f, scan, info)
-      case None => RuntimeFilterExec(f.sourceKey, f.key, scan, f.source)(info)
+      case None => RuntimeFilterExec(f.sourceKey, key, scan, info.known.getOrElse(f.source))(info)
       case Some(late) =>
-        val test = Some(TriedKey.passing(f.key, LateContains(f.key, late)))
-        AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, scan)(info)
+        val test = Some(TriedKey.passing(key, LateContains(key, late)))
+        AppliedRuntimeFilterExec(f.sourceKey, key, test, f.source.canonicalized, scan)(info)
     }
+  }
 }

@@ -22,6 +22,9 @@ final private[springbok] case class PlacedKey(
     bloomBytes: Long
 ) {
 
+  /** Whether a filter is made of what the exchange gives. */
+  def readsExchange: Boolean = at.exists(_.info.known.isEmpty)
+
   /** Its filters on the way to their scans, as dependencies on this exchange. */
   def pending(exchange: SparkPlan): PendingFilter =
     PendingFilter(
@@ -35,13 +38,13 @@ final private[springbok] case class PlacedKey(
 /**
  * The filters that one walk over a plan has placed so far.
  *
- * @param allowed
- *   the keys that the budget allows
+ * @param refused
+ *   the keys that the budget refuses, and why
  * @param maxNodes
  *   the most operators that filter dependencies may add to the plan
  */
 final private[springbok] class PlacedFilters(
-    allowed: FilterBudget.Key => Boolean,
+    refused: Map[FilterBudget.Key, Reason],
     maxNodes: Int,
     targets: FilterTargets,
     planning: FilterPlanning
@@ -65,8 +68,8 @@ final private[springbok] class PlacedFilters(
     for {
       candidate <- Candidate.of(key)
       worth <- Gate.pass(candidate, planning, targets)
-      _ = asked.getOrElseUpdate(key.id, worth.request)
-      _ <- Either.cond(allowed(key.id), (), Reason.tooManyFilters)
+      _ = asked.getOrElseUpdate(key.id, worth.request(planning))
+      _ <- refused.get(key.id).toLeft(())
       _ <- Either.cond(nodes + worth.nodes <= maxNodes, (), Reason.planTooLarge)
     } yield {
       nodes += worth.nodes
@@ -76,7 +79,9 @@ final private[springbok] class PlacedFilters(
 
   private def placed(c: Candidate): PlacedKey = {
     val state = c.key.side.state
-    c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
+    // A later planning finds the same keys, whatever happens to what is kept.
+    for (keys <- c.known) state.knownKeys.putIfAbsent(c.key.on.index, keys.kept)
+    if (c.known.isEmpty) c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
     if (!c.targets.forall(c.waits)) state.lateFilters = true
     val at = c.targets.map(t => PlacedAt(t.column.exprId, info(c, t, record(c, t))))
     // What a late filter retains depends on when it arrives.
@@ -109,6 +114,8 @@ final private[springbok] class PlacedFilters(
       c.key.hinted,
       targets.pushable(t.at),
       t.grouped,
-      Option.unless(c.waits(t))(planning.waiting.lateFilter())
+      Option.unless(c.waits(t))(planning.waiting.lateFilter()),
+      known = c.known.filterNot(_ => c.local(t)),
+      collects = c.key.collects.filter(_ => c.known.isEmpty)
     )
 }

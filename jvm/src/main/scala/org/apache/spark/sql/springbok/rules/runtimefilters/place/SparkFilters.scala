@@ -45,7 +45,7 @@ private[springbok] object SparkFilters {
   private def prunes(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
     pruning(scan).exists {
       case DynamicPruningExpression(InSubqueryExec(pruned, s: SubqueryAdaptiveBroadcastExec, _, _, _, _)) =>
-        pruned.semanticEquals(key) && (broadcast || !s.onlyInBroadcast) &&
+        pruned.semanticEquals(TriedKey.untried(key)) && (broadcast || !s.onlyInBroadcast) &&
         SparkPlanning.pruningKeys(s).exists(_.semanticEquals(buildKey))
       case _ => false
     }

@@ -1,8 +1,8 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.keys.{SourceKey, SplitBlockBloom}
-import org.apache.spark.sql.springbok.physical.LateFilter
+import org.apache.spark.sql.springbok.keys.{KeyLookup, SourceKey, SplitBlockBloom}
+import org.apache.spark.sql.springbok.physical.{CollectKeys, LateFilter}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{BuildFacts, FilterRecord}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
@@ -42,12 +42,12 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
       StartedFilter(at.info.record, key, planning.selectivity.bloomBytes(side.join, side.side, on))
     }
 
-  /** The bloom filter for the scan's tasks, None if it is not worth its tests. */
+  /** The keys for the scan's tasks, None if they are not worth their tests. */
   private def decided(
       at: AppliedRuntimeFilterExec,
       key: SourceKey,
       side: CreationSide
-  ): Option[SplitBlockBloom] = {
+  ): Option[KeyLookup] = {
     val record = at.info.record
     val worth = new FilterWorth(at.info, at.key, planning.conf)
     FinishedKeys.read(key, side.source.exchange, worth, planning.conf) match {
@@ -57,13 +57,14 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
       case Right(keys) =>
         val retained = keys.retained(at.info.domain)
         val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), retained)
-        new RowTestChoice(worth, keys, planning.conf).ofLateKeys match {
+        new RowTestChoice(worth, keys, planning.conf).ofKeys match {
           case Left(why) =>
             record.decline(why, found)
             None
           case Right(test) =>
-            record.use(Seq("late", "bloom"), found, late(test, found).effect)
-            Some(test.keySet.fold(SplitBlockBloom.ofBytes(32))(set => keys.bloom(set.bytes)))
+            CollectKeys(at.info, key, side.source.exchange, keys.facts, planning.conf)
+            record.use(Seq("late", test.kind), found, late(test, found).effect)
+            Some(test.keySet.fold[KeyLookup](SplitBlockBloom.ofBytes(32))(_.built(keys)))
         }
     }
   }

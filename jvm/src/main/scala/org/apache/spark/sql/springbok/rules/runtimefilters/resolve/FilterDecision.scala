@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
-import org.apache.spark.sql.catalyst.expressions.{And, Expression}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{
@@ -12,6 +12,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, SourceKey, TriedKey}
+import org.apache.spark.sql.springbok.physical.CollectKeys
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
@@ -52,7 +53,8 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   // ---- choose
 
   private def choose(keys: FinishedKeys, waitedMs: Option[Long]): Verdict = {
-    val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), None, waitedMs)
+    val keptMs = f.info.known.map(_.kept.sinceMs)
+    val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), None, waitedMs, keptMs)
     f.sourceKey match {
       case SourceKey.Bound(_, c) => bounded(c, keys, found)
       case _ =>
@@ -86,9 +88,20 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   private def push(told: PushableKeys, keys: FinishedKeys): Either[Reason, PushedFilter] =
     for {
       scan <- f.child.collectLeaves().headOption.toRight(Reason.noScanColumn)
-      a <- FilterKey.column(f.key, scan).toRight(Reason.noScanColumn)
-      pushed <- ScanConnector.of(scan).push(a, told, asked(keys))
+      at <- onColumn(told, scan)
+      pushed <- ScanConnector.of(scan).push(at._1, at._2, asked(keys))
     } yield pushed
+
+  /** A column of the scan, and what the scan is told of its values. */
+  private def onColumn(told: PushableKeys, scan: SparkPlan): Either[Reason, (Attribute, PushableKeys)] =
+    FilterKey.column(f.key, scan) match {
+      case Some(a) => Right(a -> told)
+      case None =>
+        for {
+          linear <- FilterKey.linear(f.key, scan).toRight(Reason.noScanColumn)
+          same <- told.on(linear).toRight(Reason.keysNotTaken)
+        } yield linear.column -> same
+    }
 
   private def asked(keys: FinishedKeys): ScanConnector.Filter = ScanConnector.Filter(
     keyType = f.key.dataType,
@@ -109,7 +122,8 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
       val test =
         for (k <- keys; row <- a.row)
           yield TriedKey.passing(f.key, row.predicate(f.key, k, SparkSession.active.sparkContext))
-      record.use(a.kinds, a.found, a.effect)
+      keys.foreach(k => CollectKeys(f.info, f.sourceKey, f.source, k.facts, conf))
+      record.use(f.info.known.map(_ => "kept").toSeq ++ a.kinds, a.found, a.effect)
       Built(a.pushed.toOption, test)
   }
 

@@ -100,6 +100,18 @@ class JdbcSuite extends FactAndDimTest {
     }
   }
 
+  test("keys that are a column plus or minus a constant") {
+    for (
+      ansi <- Seq("true", "false");
+      (key, rows) <- Seq("f.id + 1" -> 64, "9999 - f.id" -> 64, "f.tens - 100" -> 640)
+    )
+      conf(shuffled :+ ("spark.sql.ansi.enabled" -> ansi): _*) {
+        val df =
+          same(s"SELECT f.id, d.grp FROM orders f JOIN dim d ON $key = d.id WHERE d.k BETWEEN 800 AND 863")
+        assert(told(df) == Seq(Right("query")) && sent(df) == rows, (key, sent(df), why(df)))
+      }
+  }
+
   test("the query's own conditions, its partitions and its column names stay") {
     jdbc(
       "parts",

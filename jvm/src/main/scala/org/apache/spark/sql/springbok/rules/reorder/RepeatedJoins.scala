@@ -1,0 +1,44 @@
+package org.apache.spark.sql.springbok.rules.reorder
+
+import java.util.IdentityHashMap
+
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+
+/**
+ * Joins that a query has several times, such as those of a CTE that it uses twice. Spark runs equal exchanges once, and so
+ * equal joins below them. A block that takes one of them apart and not the others would make Spark run both.
+ *
+ * {{{
+ *   Join                         The second ws1 ⋈ ws2 is a relation of its own.
+ *   :- LeftSemi
+ *   :  :- web_sales
+ *   :  +- ws1 ⋈ ws2
+ *   +- Join
+ *      :- web_returns
+ *      +- ws1 ⋈ ws2
+ * }}}
+ *
+ * Equal blocks have equal statistics, so they are put into the same order. Subqueries are planned by themselves, and their
+ * joins are not compared with those of the query.
+ */
+final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
+  private lazy val times: IdentityHashMap[LogicalPlan, Int] = {
+    val found = new IdentityHashMap[LogicalPlan, Int]()
+    val joins = plan.collect { case j: Join => j }
+    // Canonical forms are expensive: only joins of equal leaves are compared.
+    for (
+      alike <- joins.groupBy(leaves).values if alike.size > 1; same <- alike.groupBy(_.canonicalized).values
+    )
+      same.foreach(found.put(_, same.size): Unit)
+    found
+  }
+
+  /** Whether the query has a join more often than the joins above that it belongs to. */
+  def moreOftenThan(top: LogicalPlan, join: Join): Boolean = of(join) > of(top)
+
+  private def of(join: LogicalPlan): Int = times.getOrDefault(join, 1)
+
+  /** A cheap value that is the same for equal joins, and another one for most others. */
+  private def leaves(p: LogicalPlan): Seq[Seq[String]] =
+    p.collectLeaves().map(l => l.nodeName +: l.output.map(_.name))
+}
