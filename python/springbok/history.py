@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import uuid
 import zlib
@@ -57,10 +58,9 @@ def read(path: Path) -> Folder:
         raise SpringbokError(f"{path} is no folder: give the value of spark.springbok.history.path.")
     try:
         files = tuple(sorted(f for f in path.iterdir() if f.is_file() and _NAME.fullmatch(f.name)))
-        lines = [line for f in files for line in f.read_bytes().split(b"\n") if line]
+        entries = [_entry(line) for f in files for line in _lines(f)]
     except OSError as e:
         raise SpringbokError(f"The history in {path} cannot be read: {e}.") from e
-    entries = [_entry(line) for line in lines]
     return Folder(_latest(e for e in entries if e is not None), entries.count(None), files)
 
 
@@ -79,7 +79,10 @@ def prune(path: Path, *, keep: int | None = None, since_ms: int = 0) -> tuple[in
     hidden = path / f".{name}.tmp"
     try:
         if left:
-            hidden.write_text("".join(f"{_line(e.text)}\n" for e in left), encoding="utf-8")
+            with hidden.open("x", encoding="utf-8") as file:
+                file.writelines(f"{_line(e.text)}\n" for e in left)
+                file.flush()
+                os.fsync(file.fileno())
             hidden.chmod(path.stat().st_mode & 0o666)
             hidden.replace(path / f"{name}.jsonl")
         # The new file is there before the old ones go.
@@ -95,6 +98,14 @@ def prune(path: Path, *, keep: int | None = None, since_ms: int = 0) -> tuple[in
 def export(folder: Folder) -> Iterator[str]:
     """The entries as JSON, one a line."""
     return (e.text for e in folder.entries)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Lines that are not empty; one that is too long comes in pieces, which are no entries."""
+    with path.open("rb") as file:
+        while line := file.readline(4 * _LONGEST):
+            if line != b"\n":
+                yield line.removesuffix(b"\n")
 
 
 def _latest(entries: Iterable[Entry]) -> tuple[Entry, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import zlib
 from pathlib import Path
@@ -68,6 +69,16 @@ def test_what_is_no_entry_is_left_out(tmp_path: Path, bad: str) -> None:
     write(tmp_path, "history-aa-0.jsonl", bad, rows(1, key="f" * 32))
     found = history.read(tmp_path)
     assert [e.rows for e in found.entries] == [1] and found.ignored == 1
+
+
+def test_foreign_files_are_no_entries(tmp_path: Path) -> None:
+    write(tmp_path, "history-aa-0.jsonl", rows(1))
+    (tmp_path / "history-bb-0.jsonl").write_bytes(b"x" * 200_000 + b"\n" + rows(2, last=1764000000001).encode())
+    (tmp_path / "history-cc-0.jsonl").symlink_to("/dev/zero")
+    (tmp_path / "history-dd-0.jsonl").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "history-ee-0.jsonl")
+    found = history.read(tmp_path)
+    assert [e.rows for e in found.entries] == [2] and found.ignored == 4 and len(found.files) == 2
 
 
 def test_pruning_keeps_the_latest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,10 @@ private[springbok] object LearnRows {
     }
   }
 
+  /** A query that has failed or was cancelled, perhaps because it was slow, teaches no rows. What was doubted is forgotten. */
+  def failed(state: Option[PlanningState]): Unit =
+    state.flatMap(_.lasting.history).foreach(_.learn(Nil, _ => None))
+
   /** Actions that hand rows over one by one, and may be stopped. */
   private def mayStop(action: String): Boolean = action.contains("Iterator") || action.contains("foreach")
 }

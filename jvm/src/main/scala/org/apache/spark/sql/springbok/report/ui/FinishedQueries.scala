@@ -38,14 +38,17 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionStart => LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
-      for (run <- LastReports.ended(e) if e.executionFailure.isEmpty) {
+      for (run <- LastReports.ended(e)) {
         lazy val state = ReportParts.stateOf(e.qe.optimizedPlan)
-        RuleGuard("LastReports", (), None, planning = false)(
-          e.qe.sparkSession.withActive(report(run, e.qe, state))
-        )
+        if (e.executionFailure.isEmpty)
+          RuleGuard("LastReports", (), None, planning = false)(
+            e.qe.sparkSession.withActive(report(run, e.qe, state))
+          )
         // After the report, which shows what the query was planned with.
         e.qe.sparkSession.withActive(
-          RuleGuard("LearnRows", (), None, planning = false)(LearnRows(e.qe, state, run.action))
+          RuleGuard("LearnRows", (), None, planning = false) {
+            if (e.executionFailure.isEmpty) LearnRows(e.qe, state, run.action) else LearnRows.failed(state)
+          }
         )
         e.qe.sparkSession.withActive(
           RuleGuard("KeepKeys", (), None, planning = false)(state.foreach(KeepKeys(e.qe.sparkSession, _)))

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.stats.history
 
+import org.apache.spark.sql.springbok.stats.estimate.Rows
+
 /**
  * How much rows that were counted say about inputs that may have changed since.
  *
@@ -12,15 +14,16 @@ final private[history] case class Confidence(share: Double, growth: Double) {
 
   /**
    * The rows that are expected of the inputs as they are now: between those that were counted, grown as the inputs have
-   * grown, and those that statistics estimate.
+   * grown, and those that statistics estimate. They are no more than statistics allow, unless the inputs are the same.
    *
    * @param estimated
    *   by statistics, None if unknown
    */
-  def rows(counted: Double, estimated: Option[Double]): Double = {
+  def rows(counted: Double, estimated: Option[Rows]): Double = {
     val grown = math.max(1.0, counted * growth)
     estimated.filter(_ => share < 1).fold(grown) { e =>
-      math.exp(share * math.log(grown) + (1 - share) * math.log(math.max(1.0, e)))
+      val mixed = math.exp(share * math.log(grown) + (1 - share) * math.log(math.max(1.0, e.value)))
+      math.min(mixed, math.max(1.0, e.bound))
     }
   }
 }
@@ -30,8 +33,11 @@ private[history] object Confidence {
   /** Of rows of inputs of which less is left than this, nothing is believed. */
   val least = 0.1
 
+  /** Rows that are believed no more than this are believed once. */
+  val doubted = 0.5
+
   /** How much is believed if files have been replaced by as many bytes of other files. */
-  private val rewritten = 0.5
+  private val rewritten = doubted
 
   /** Of the same inputs in the same order. */
   def of(before: Seq[InputFingerprint], now: Seq[InputFingerprint]): Confidence =

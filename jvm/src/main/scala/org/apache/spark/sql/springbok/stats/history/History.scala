@@ -70,6 +70,9 @@ final private[springbok] class History(shared: Option[HistoryFolder] = None) {
   def learn(key: Digest, rows: Long, inputs: Seq[InputFingerprint], nowMs: Long, most: Int): LearnedRows =
     learnedRows.update(key, most)(before => LearnedRows(rows, inputs, before.fold(0)(_.runs) + 1, nowMs))
 
+  /** Nothing is known any more of the rows of a part. */
+  def forget(key: Digest): Unit = learnedRows.remove(key)
+
   /** Conditions of a form have selected this fraction, above 0 and at most 1. */
   def learnSelectivity(shape: Digest, observed: Double, nowMs: Long, most: Int): LearnedSelectivity =
     selectivities.update(shape, most)(
@@ -141,6 +144,8 @@ final private class RecentlyUsed[V] {
     }
     value
   }
+
+  def remove(key: Digest): Unit = synchronized(entries.remove(key)): Unit
 
   def size: Int = synchronized(entries.size)
 

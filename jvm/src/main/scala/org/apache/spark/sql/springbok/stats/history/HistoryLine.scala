@@ -30,6 +30,9 @@ private[history] object HistoryLine {
   private val json = new ObjectMapper()
   private val (maxInputs, maxLabel) = (100, 300)
 
+  /** More can be counted. */
+  private val maxRuns = 1000000000L
+
   def write(e: LearnedEntry): String = {
     val o = json.createObjectNode().put("v", version)
     e match {
@@ -67,7 +70,7 @@ private[history] object HistoryLine {
 
   private def entry(o: ObjectNode, nowMs: Long): Option[LearnedEntry] = for {
     key <- digest(o.get("key"))
-    runs <- number(o, "runs").filter(n => n >= 1 && n <= Int.MaxValue)
+    runs <- number(o, "runs").filter(n => n >= 1 && n <= maxRuns)
     last <- number(o, "last").filter(n => n >= 0 && n <= nowMs)
     made <- number(o, "rows") match {
       case Some(rows) if rows >= 0 =>

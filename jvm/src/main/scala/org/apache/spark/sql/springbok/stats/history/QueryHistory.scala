@@ -1,5 +1,8 @@
 package org.apache.spark.sql.springbok.stats.history
 
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions.AttributeMap
@@ -27,6 +30,9 @@ final private[springbok] class QueryHistory(history: History) {
   private val shapes = new PlanKeys(literals = false)
   private val read = ByIdentity[LogicalPlan, Option[LearnedRows]]()
   private val fingerprints = ByIdentity[AnyRef, Option[InputFingerprint]]()
+
+  /** Parts of inputs that have been replaced since. */
+  private val doubted = ConcurrentHashMap.newKeySet[Digest]()
   @volatile private var ended = false
 
   /**
@@ -42,9 +48,10 @@ final private[springbok] class QueryHistory(history: History) {
       guarded(e) {
         val found = for (learned <- rows(plan); now <- inputs(plan)) yield {
           val c = Confidence.of(learned.inputs, now)
+          if (c.share <= Confidence.doubted) keys(plan).foreach(doubted.add)
           if (c.share < Confidence.least) e
           else {
-            val n = math.max(1.0, c.rows(learned.rows.toDouble, e.rows.map(_.value)) * retained)
+            val n = math.max(1.0, c.rows(learned.rows.toDouble, e.rows) * retained)
             QueryHistory.expecting(e, n, Source.History(learned.runs, learned.lastMs))
           }
         }
@@ -72,7 +79,8 @@ final private[springbok] class QueryHistory(history: History) {
   def end(): Unit = ended = true
 
   /**
-   * The query has ended, and parts of it have had these rows.
+   * The query has ended, and parts of it have had these rows. What has been doubted and was not counted again is forgotten:
+   * a wrong entry serves one query, even if runtime filters always remove rows of its part.
    *
    * @param tableRows
    *   rows of a table, None if unknown
@@ -93,6 +101,7 @@ final private[springbok] class QueryHistory(history: History) {
       }
       LearnedEntry.OfRows(key, history.learn(key, n, from, now, most), label(plan)) +: ofForm.toSeq
     }
+    doubted.asScala.filterNot(keyed.map(_._1).toSet).foreach(history.forget)
     history.share(entries.flatten)
   }
 

@@ -41,18 +41,24 @@ final private[history] class SharedHistory(folder: HistoryFolder, take: Seq[Lear
 
   submit("read")(take(folder.load(System.currentTimeMillis())))
 
-  /** Adds what a query has taught. A failure loses these entries and no others. */
+  /**
+   * Adds what a query has taught. A failure loses these entries and no others. Entries that a slow file system leaves no time
+   * to write are not shared: they must not fill the heap.
+   */
   def add(entries: Seq[LearnedEntry]): Unit = if (entries.nonEmpty) {
-    pending.synchronized(pending ++= entries): Unit
-    submit("written") {
-      val all = pending.synchronized {
-        val taken = pending.toList
-        pending.clear()
-        taken
-      }
-      // Those of an earlier query have been written together with it.
-      if (all.nonEmpty) folder.add(all, System.currentTimeMillis())
+    val first = pending.synchronized {
+      val none = pending.isEmpty
+      if (pending.size < SharedHistory.maxPending) pending ++= entries: Unit
+      none
     }
+    // Otherwise they are written together with those of an earlier query.
+    if (first) submit("written")(folder.add(taken(), System.currentTimeMillis()))
+  }
+
+  private def taken(): Seq[LearnedEntry] = pending.synchronized {
+    val all = pending.toList
+    pending.clear()
+    all
   }
 
   /** Waits until all that was added is written, for at most so many ms. */
@@ -71,4 +77,10 @@ final private[history] class SharedHistory(folder: HistoryFolder, take: Seq[Lear
         logDebug(s"The shared history could not be $what", e)
     }
   }
+}
+
+private object SharedHistory {
+
+  /** Entries that wait to be written. */
+  val maxPending = 10000
 }

@@ -1,24 +1,34 @@
 package org.apache.spark.sql.springbok.stats.history
 
+import org.apache.spark.sql.springbok.stats.estimate.{Rows, Source}
 import org.scalatest.funsuite.AnyFunSuite
 
 class ConfidenceSuite extends AnyFunSuite {
   private def files(n: Int, bytes: Long, state: String = ""): InputFingerprint =
     InputFingerprint(n.toLong, bytes, Digest.text(s"$n $bytes $state"))
 
+  private def estimated(rows: Double, bound: Double = 1e9): Option[Rows] =
+    Some(Rows(rows, bound, Source.Estimated))
+
   test("the same inputs have the same rows, whatever statistics say") {
     val same = Seq(files(2, 100), files(1, 7))
     val c = Confidence.of(same, same)
-    assert(c.rows(1000, Some(3)) == 1000 && c.rows(1000, None) == 1000)
+    assert(c.rows(1000, estimated(3)) == 1000 && c.rows(1000, None) == 1000)
   }
 
   test("appended data counts as the rest of the data") {
     val c = Confidence.of(Seq(files(2, 100)), Seq(files(3, 125)))
     assert(c == Confidence(0.8, 1.25))
     assert(c.rows(1000, None) == 1250)
-    assert(math.abs(c.rows(1000, Some(1250)) - 1250) < 1e-6)
-    val mixed = c.rows(1000, Some(10))
+    assert(math.abs(c.rows(1000, estimated(1250)) - 1250) < 1e-6)
+    val mixed = c.rows(1000, estimated(10))
     assert(mixed > 10 && mixed < 1250)
+  }
+
+  test("rows of other data are no more than statistics allow") {
+    val (before, now) = (Seq(files(2, 100)), Seq(files(3, 125)))
+    assert(Confidence.of(before, now).rows(1e6, estimated(20, bound = 300)) == 300)
+    assert(Confidence.of(before, before).rows(1e6, estimated(20, bound = 300)) == 1e6)
   }
 
   test("data that was replaced is believed half, and what is left of almost nothing not at all") {

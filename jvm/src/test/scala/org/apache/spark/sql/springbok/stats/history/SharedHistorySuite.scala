@@ -1,43 +1,11 @@
 package org.apache.spark.sql.springbok.stats.history
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path}
+import java.nio.file.Files
 import java.nio.file.attribute.PosixFilePermissions
 
-import scala.jdk.CollectionConverters._
-
-import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{Path => HadoopPath}
-import org.scalatest.funsuite.AnyFunSuite
-
 /** Histories that applications share. Each `History` stands for one application. */
-class SharedHistorySuite extends AnyFunSuite {
-  private val inputs = Seq(InputFingerprint(2, 1024, Digest.text("files")))
-  private val now = System.currentTimeMillis()
-
-  private def folder(): Path = Files.createTempDirectory("history").resolve("shared")
-
-  private def files(at: Path): Seq[Path] =
-    if (!Files.exists(at)) Nil
-    else Files.list(at).iterator.asScala.toList.filter(_.getFileName.toString.startsWith("history-"))
-
-  private def at(p: Path, maxBytes: Long = 1 << 20, maxEntries: Int = 1000): HistoryFolder =
-    new HistoryFolder(new HadoopPath(p.toUri), new Configuration(false), maxBytes, maxEntries)
-
-  private def application(p: Path): History = {
-    val h = new History(Some(at(p)))
-    h.flush(20000)
-    h
-  }
-
-  private def entry(key: Long, rows: Long, lastMs: Long = now - 1000): LearnedEntry.OfRows =
-    LearnedEntry.OfRows(Digest(0, key), LearnedRows(rows, inputs, 1, lastMs), Some("Filter of t"))
-
-  private def learn(h: History, key: Long, rows: Long): Unit = {
-    h.share(Seq(LearnedEntry.OfRows(Digest(0, key), h.learn(Digest(0, key), rows, inputs, now, 1000), None)))
-    h.flush(20000)
-  }
-
+class SharedHistorySuite extends SharedHistoryTest {
   test("an entry is a line, and a changed line is no entry") {
     val entries = Seq(
       entry(1, 120),
@@ -171,14 +139,5 @@ class SharedHistorySuite extends AnyFunSuite {
     learn(h, 1, 100)
     assert(h.rows(Digest(0, 1)).exists(_.rows == 100))
     assert(Files.size(file) == 0)
-  }
-
-  test("100,000 entries are read") {
-    val p = folder()
-    at(p).add((1 to 100000).map(i => entry(i.toLong, i.toLong)), now)
-    val start = System.nanoTime()
-    val all = at(p, maxBytes = 64L << 20, maxEntries = 100000).load(now)
-    info(s"${(System.nanoTime() - start) / 1000000} ms")
-    assert(all.size == 100000)
   }
 }
