@@ -49,8 +49,5 @@ object PythonGateway {
   /** Time in ns in each of Springbok's rules since the JVM started. */
   def spentNanosByRule: JMap[String, Long] = RuleGuard.spentNanosByRule
 
-  /** The same of what no query waits for. */
-  def spentAsideNanosByRule: JMap[String, Long] = RuleGuard.spentAsideNanosByRule
-
   private def pieces(text: String): JList[String] = text.grouped(piece).toSeq.asJava
 }

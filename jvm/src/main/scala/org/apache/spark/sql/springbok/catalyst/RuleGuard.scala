@@ -28,16 +28,9 @@ object RuleGuard extends Logging {
   private val logged = ConcurrentHashMap.newKeySet[String]()
 
   private val spent = new ConcurrentHashMap[String, LongAdder]()
-  private val spentAside = new ConcurrentHashMap[String, LongAdder]()
 
   /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
-  def spentNanosByRule: JMap[String, Long] = sums(spent)
-
-  /** The same of what no query waits for. */
-  def spentAsideNanosByRule: JMap[String, Long] = sums(spentAside)
-
-  private def sums(by: ConcurrentHashMap[String, LongAdder]): JMap[String, Long] =
-    by.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
+  def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
 
   private val failed = new LongAdder
 
@@ -65,7 +58,7 @@ object RuleGuard extends Logging {
    * @param record
    *   where the failure is recorded, if a record can be found
    * @param planning
-   *   whether a query waits for the result; its time is counted apart otherwise
+   *   whether a query waits for the result; its time is counted then
    */
   def apply[T](rule: String, original: => T, record: => Option[FailureLog], planning: Boolean = true)(
       body: => T
@@ -89,9 +82,6 @@ object RuleGuard extends Logging {
         failed.increment()
         record.foreach(_.failed(rule, e))
         original
-    } finally {
-      val by = if (planning) spent else spentAside
-      by.computeIfAbsent(rule, _ => new LongAdder).add(System.nanoTime() - start)
-    }
+    } finally if (planning) spent.computeIfAbsent(rule, _ => new LongAdder).add(System.nanoTime() - start)
   }
 }

@@ -3,6 +3,8 @@ package org.apache.spark.sql.springbok.report.ui
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Collections, WeakHashMap}
 
+import scala.util.Try
+
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{
   SparkListener,
@@ -13,7 +15,7 @@ import org.apache.spark.scheduler.{
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
-import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.conf.{HistoryConf, ReportConf}
 import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
@@ -38,24 +40,26 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionStart => LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
-      for (run <- LastReports.ended(e)) {
-        lazy val state = ReportParts.stateOf(e.qe.optimizedPlan)
-        if (e.executionFailure.isEmpty)
-          RuleGuard("LastReports", (), None, planning = false)(
-            e.qe.sparkSession.withActive(report(run, e.qe, state))
-          )
-        // After the report, which shows what the query was planned with.
-        e.qe.sparkSession.withActive(
-          RuleGuard("LearnRows", (), None, planning = false) {
-            if (e.executionFailure.isEmpty) LearnRows(e.qe, state, run.action) else LearnRows.failed(state)
-          }
-        )
-        e.qe.sparkSession.withActive(
-          RuleGuard("KeepKeys", (), None, planning = false)(state.foreach(KeepKeys(e.qe.sparkSession, _)))
-        )
-      }
+      // A query that failed before it was planned has none.
+      for (run <- LastReports.ended(e); qe <- Option(e.qe))
+        qe.sparkSession.withActive(if (e.executionFailure.isEmpty) succeeded(run, qe) else failed(qe))
     case other => LastReports.event(other)
   }
+
+  private def succeeded(run: ExecutionEntry, qe: QueryExecution): Unit = {
+    lazy val state = ReportParts.stateOf(qe.optimizedPlan)
+    guarded("LastReports")(report(run, qe, state))
+    // After the report, which shows what the query was planned with.
+    guarded("LearnRows")(LearnRows(qe, state, run.action))
+    guarded("KeepKeys")(state.foreach(KeepKeys(qe.sparkSession, _)))
+  }
+
+  /** It may have failed in the optimizer. */
+  private def failed(qe: QueryExecution): Unit =
+    if (qe.sparkSession.sessionState.conf.getConf(HistoryConf.ENABLED))
+      guarded("LearnRows")(LearnRows.failed(Try(qe.optimizedPlan).toOption.flatMap(ReportParts.stateOf)))
+
+  private def guarded(rule: String)(body: => Unit): Unit = RuleGuard(rule, (), None, planning = false)(body)
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     events.end()
