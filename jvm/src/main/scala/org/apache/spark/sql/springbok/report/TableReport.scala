@@ -65,7 +65,7 @@ final private[springbok] class TableReport(
   /** As in Impala's warning: the join columns that would have to be counted for the costs to be known. */
   private def uncounted(r: LogicalPlan): Seq[Attribute] = {
     val known = numbers.statistics(r)
-    r.output.filter(a => joined.contains(a) && known.columns.get(a).flatMap(_.distinct).isEmpty)
+    r.output.filter(a => joined.contains(a) && known.distinct(a).isEmpty)
   }
 
   def entries: Seq[TableEntry] = read.all.zipWithIndex.map { case (t, id) =>
@@ -164,9 +164,7 @@ final private[springbok] class TableReport(
       rowsSource = known.rows.fold("unknown")(_.source.name),
       missingStatistics = uncounted(r).map(_.name),
       analyze = AnalyzeTable.Catalogued.unapply(r).flatMap { case (id, _) => statements.get(id) },
-      slots = slots.map(a =>
-        SlotEntry(a.name, a.dataType.sql, Shown.finite(known.columns.get(a).flatMap(_.distinct).map(_.known)))
-      ),
+      slots = slots.map(a => SlotEntry(a.name, a.dataType.sql, Shown.finite(known.distinct(a).map(_.known)))),
       bytes = bytes,
       partitionFilters = conditions(r).partitionLabels,
       pushedFilters = conditions(r).pushedLabels,

@@ -41,7 +41,9 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** Bytes in memory that are not exceeded however values are spread. */
   def mostBytes: Option[Double] = rows.map(_.most * rowBytes)
 
-  def ndv(a: Attribute): Option[Double] = columns.get(a).flatMap(_.ndv)
+  def distinct(a: Attribute): Option[Distinct] = columns.get(a).flatMap(_.distinct)
+
+  def ndv(a: Attribute): Option[Double] = distinct(a).map(_.value)
 
   /** Groups by a column whose values have been counted. If all of them are known: one for each, and one for null. */
   def counted(a: Attribute): Option[Double] = columns.get(a).flatMap(c => c.ndv.orElse(listed(c)))
@@ -52,7 +54,7 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 
   /** The same, not exceeded unless the statistics are wrong. */
   def mostGroups(a: Attribute): Option[Double] =
-    columns.get(a).flatMap(c => c.distinct.map(_.atMost).orElse(listed(c)))
+    distinct(a).map(_.atMost).orElse(columns.get(a).flatMap(listed))
 
   private def listed(c: ColumnStats): Option[Double] =
     c.stored.distinctValues.flatMap(_.atMost).map(_ + 1.0)

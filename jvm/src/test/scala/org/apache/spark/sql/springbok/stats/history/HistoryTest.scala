@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.stats.history
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.{HistoryConf, SpringbokConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.report.model.{NodeEntry, QueryReport}
@@ -14,6 +14,8 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 abstract class HistoryTest extends SpringbokTest {
   override protected def sessionConf: Map[String, String] =
     super.sessionConf + (HistoryConf.ENABLED.key -> "true")
+
+  protected val noFilters: (String, String) = FilterConf.MODE.key -> "OFF"
 
   protected def history: History = History.of(spark.sparkContext)
 

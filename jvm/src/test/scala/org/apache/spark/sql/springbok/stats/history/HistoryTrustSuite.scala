@@ -12,8 +12,6 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** A history that is wrong: it changes no answer, no bound, and only one plan. */
 class HistoryTrustSuite extends HistoryTest {
-  private val noFilters = FilterConf.MODE.key -> "OFF"
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table(

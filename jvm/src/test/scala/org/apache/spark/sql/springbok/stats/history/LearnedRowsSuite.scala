@@ -23,8 +23,6 @@ import org.scalatest.Assertion
 
 /** What queries learn from queries that have ended. */
 class LearnedRowsSuite extends HistoryTest {
-  private val noFilters = FilterConf.MODE.key -> "OFF"
-
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     // Half of all orders are of customer 7, and the region follows from the customer.
