@@ -2,12 +2,14 @@ package org.apache.spark.sql.springbok.record
 
 import scala.collection.concurrent.TrieMap
 
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.springbok.catalyst.JoinSide
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.keys.Comparison
 import org.apache.spark.sql.springbok.keys.kept.{CollectsKeys, KeptKeys}
 import org.apache.spark.sql.springbok.reason.Reason
 
@@ -42,14 +44,27 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   /** Whether it has filters that no scan waits for. */
   @volatile var lateFilters: Boolean = false
 
-  /** Whether scans wait for the filters that were placed from a key, by the key's position. */
+  /** Whether scans wait for the filters that were placed from a key, by the conjunct's number. */
   val scansWait: TrieMap[Int, ScanWait] = TrieMap.empty
 
-  /** The keys from earlier queries that filters were placed with, by the key's position. */
+  /** The keys from earlier queries that filters were placed with, by the conjunct's number. */
   private[springbok] val knownKeys: TrieMap[Int, KeptKeys] = TrieMap.empty
 
-  /** What is kept of its build sides for later queries, by the key's position. The files are those of the first planning. */
+  /** What is kept of its build sides for later queries, by the conjunct's number. The files are those of the first planning. */
   private[springbok] val collects: TrieMap[Int, CollectsKeys] = TrieMap.empty
+
+  private val conjuncts = TrieMap.empty[(Sides[Expression], Option[Comparison]), Int]
+
+  /**
+   * The number of a conjunct of its condition, the same in all plannings.
+   *
+   * @param values
+   *   what is compared
+   * @param range
+   *   how the left value is compared with the right one; None for an equality
+   */
+  private[springbok] def numberOf(values: Sides[Expression], range: Option[Comparison]): Int =
+    conjuncts.synchronized(conjuncts.getOrElseUpdate((values.map(_.canonicalized), range), conjuncts.size))
 
   @volatile private var separate: Option[JoinSide] = None
 

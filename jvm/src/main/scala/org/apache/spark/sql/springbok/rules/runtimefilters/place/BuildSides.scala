@@ -72,7 +72,9 @@ private[springbok] object BuildSides {
     exchange match {
       case e if isBroadcast(e) && on.range.isEmpty =>
         val byTasks = summary.filter(k => hasMany(exchange, rows) && summarizes(exchange, k))
-        Some(SourceKey.Broadcast(on.index, Sides.keys(j)(creation).map(_.dataType), byTasks))
+        val keys = Sides.keys(j)(creation)
+        val at = keys.indexWhere(_ eq on.creation)
+        Option.when(at >= 0)(SourceKey.Broadcast(at, keys.map(_.dataType), byTasks))
       case _ => summary.filter(summarizes(exchange, _)).map(read)
     }
   }

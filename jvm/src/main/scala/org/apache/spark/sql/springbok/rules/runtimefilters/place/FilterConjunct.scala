@@ -5,13 +5,14 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType}
+import org.apache.spark.sql.springbok.record.JoinState
 
 /**
  * A conjunct of a join's condition that a filter may be made of: an equality of the two sides, or a comparison that bounds
  * the application side's value by the creation side's values.
  *
  * @param index
- *   its position, with the equi-join keys first
+ *   its number in its join, which all plannings of the query agree on
  * @param creation
  *   the value on the creation side
  * @param application
@@ -34,10 +35,16 @@ private[springbok] object FilterConjunct extends PredicateHelper {
   /** The conjuncts of a join whose filters are made from this side. */
   def of(j: BaseJoinExec, creation: JoinSide): Seq[FilterConjunct] = {
     val keys = Sides.keys(j)
-    val equal = keys(creation).zip(keys(creation.other)).zipWithIndex.map { case ((c, a), i) =>
-      FilterConjunct(i, c, a)
+    val equal = keys(creation).zip(keys(creation.other)).map { case (c, a) => FilterConjunct(0, c, a) }
+    (equal ++ ranges(j, creation)).zipWithIndex.map { case (on, at) =>
+      on.copy(index = JoinState.of(j).fold(at)(number(_, creation, on)))
     }
-    equal ++ ranges(j, creation).zipWithIndex.map { case (r, i) => r.copy(index = equal.size + i) }
+  }
+
+  /** Not its position: Spark puts the keys of a shuffled join into the order of its inputs' partitioning. */
+  private def number(state: JoinState, creation: JoinSide, on: FilterConjunct): Int = {
+    val values = Sides(on.application, on.application).updated(creation, on.creation)
+    state.numberOf(values, if (creation == JoinSide.Left) on.range else on.range.map(_.turned))
   }
 
   /**
