@@ -19,8 +19,9 @@ import org.apache.spark.sql.springbok.physical.BuildTable
  * '''Why the answer cannot change''': the filter holds all keys of the build side that this query computes. Both queries read
  * the same table under equal conditions, which are deterministic, and equal settings. Filters of other joins may only remove
  * some of this query's keys. The files are the same: each has the length, the time of its last change and the storage's tag
- * that it had when the earlier query had read it, see [[KeptKeys]]. They are compared when the scan's stage is made, which is
- * when the build side starts as well. As for any query of Spark, files must not be changed in place while it reads them.
+ * that it had when the earlier query had read it, see [[KeptKeys]]. They are compared when the scan's stage is made. The build
+ * side starts then as well, because it waits for no filter. As for any query of Spark, files must not be changed in place
+ * while it reads them.
  *
  * @param kept
  *   equal if it is the same object

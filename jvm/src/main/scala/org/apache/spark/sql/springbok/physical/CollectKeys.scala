@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.physical
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.FilterInfo
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.keys.{KeyFacts, SourceKey}
+import org.apache.spark.sql.springbok.keys.{BuildKey, KeyFacts, SourceKey}
 import org.apache.spark.sql.springbok.keys.kept.CollectedKeys
 
 /**
@@ -22,14 +22,14 @@ private[springbok] object CollectKeys {
    *   the stage of the build side
    */
   def apply(info: FilterInfo, key: SourceKey, source: SparkPlan, facts: KeyFacts, conf: SQLConf): Unit = {
-    val whole = key match {
-      case SourceKey.Shuffle(_) => true
+    def whole(placed: BuildKey) = key match {
+      case SourceKey.Shuffle(k) => k == placed
       case SourceKey.Broadcast(_, types, _) => types.size == 1
       case SourceKey.Bound(_, _) => false
     }
     for {
       placed <- info.collects
-      if whole && facts.values != null
+      if whole(placed.key) && facts.values != null
       table <- BuildTable.of(source, placed.key, conf)
       if table.complete && table.source == placed.source
       // A refresh may have changed the listing while the build side ran.

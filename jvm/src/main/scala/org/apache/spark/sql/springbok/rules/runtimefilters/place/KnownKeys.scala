@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.springbok.KeptKeysExec
+import org.apache.spark.sql.execution.springbok.{KeptKeysExec, RuntimeFilterExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.HistoryConf
 import org.apache.spark.sql.springbok.keys.BuildKey
@@ -24,12 +24,17 @@ final private[springbok] class KnownKeys(adaptive: Boolean, conf: SQLConf) {
       for (at <- key.atExchange; table <- BuildTable.of(key.exchange, at, conf))
         yield at -> table
 
-  /** The keys of this table, if they are kept. The first planning of a join decides: scans may have started with its filters. */
+  /**
+   * The keys of this table, if they are kept. The first planning of a join decides: scans may have started with its filters.
+   * A build side that waits for filters itself starts after the scans that it filters: a refresh in between would give it
+   * other files.
+   */
   def keys(key: CreationKey, table: BuildTable): Option[KeptKeysExec] = {
     val (join, index) = (key.side.state, key.on.index)
+    def waits = key.exchange.exists(_.isInstanceOf[RuntimeFilterExec])
     def kept =
-      if (BuildSides.finished(key.exchange) || join.scansWait.contains(index)) None
+      if (BuildSides.finished(key.exchange) || join.scansWait.contains(index) || waits) None
       else store.get(table.source).filter(_.listedBy(table.listing))
-    join.knownKeys.get(index).orElse(kept).map(KeptKeysExec(_)(table))
+    join.knownKeys.get(index).filter(_.source == table.source).orElse(kept).map(KeptKeysExec(_)(table))
   }
 }
