@@ -191,8 +191,27 @@ private[springbok] object ObservedRows {
       _ => some
     // A partition whose build side is empty is left alone, unless rows without a match are kept.
     case j: ShuffledHashJoinExec =>
-      i => i == build(j.buildSide) || keepsUnmatched(j.joinType)
+      lazy val some = hasRowsInAll(j.children(build(j.buildSide)))
+      i => i == build(j.buildSide) || keepsUnmatched(j.joinType) || some
+    // A sort takes all rows before it gives the first one, and the first row of the streamed side is always asked for.
+    case j: SortMergeJoinExec =>
+      i => j.joinType == FullOuter || i == streamed(j.joinType) && sorts(j.children(i))
     case _ => _ => false
+  }
+
+  private def streamed(t: JoinType): Int = if (t == RightOuter) 1 else 0
+
+  private def sorts(p: SparkPlan): Boolean = p match {
+    case _: SortExec => true
+    case _: WholeStageCodegenExec | _: InputAdapter => sorts(p.children.head)
+    case _ => false
+  }
+
+  /** Whether a shuffle surely has rows in each partition. */
+  private def hasRowsInAll(p: SparkPlan): Boolean = p match {
+    case s: ShuffleQueryStageExec => s.isMaterialized && s.mapStats.exists(_.bytesByPartitionId.forall(_ > 0))
+    case _: WholeStageCodegenExec | _: InputAdapter => hasRowsInAll(p.children.head)
+    case _ => keepsRows(p) && hasRowsInAll(p.children.head)
   }
 
   private def build(side: BuildSide): Int = if (side == BuildLeft) 0 else 1

@@ -138,8 +138,7 @@ class HistoryTrustSuite extends HistoryTest {
       }
       conf(noFilters, noSparkBroadcast) {
         teach(optimized(sql), rows)
-        // A wrong number of groups below a join stays wrong, which is not understood yet.
-        if (sql.contains("HAVING")) checkBounds(learned(sql), sql) else corrected(sql)
+        corrected(sql)
       }
     }
   }
