@@ -32,6 +32,10 @@ object RuleGuard extends Logging {
   /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
   def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, ns) => rule -> ns.sum() }.asJava
 
+  /** Time in ns of the rules that the current rule of a thread has called. */
+  final private class Running(val planning: Boolean) { var calledNs = 0L }
+  private val running = new ThreadLocal[Running]
+
   private val failed = new LongAdder
 
   /** Time in ns in all of Springbok's rules since the JVM started. */
@@ -58,12 +62,15 @@ object RuleGuard extends Logging {
    * @param record
    *   where the failure is recorded, if a record can be found
    * @param planning
-   *   whether a query waits for the result; its time is counted then
+   *   whether a query waits for the result; its time is counted then, without that of rules that it calls
    */
   def apply[T](rule: String, original: => T, record: => Option[FailureLog], planning: Boolean = true)(
       body: => T
   ): T = {
     val start = System.nanoTime()
+    val caller = Option(running.get)
+    val own = new Running(planning && caller.forall(_.planning))
+    running.set(own)
     try {
       if (SQLConf.get.getConf(SpringbokConf.FAIL_IN).contains(rule)) throw new Injected(rule)
       body
@@ -82,6 +89,11 @@ object RuleGuard extends Logging {
         failed.increment()
         record.foreach(_.failed(rule, e))
         original
-    } finally if (planning) spent.computeIfAbsent(rule, _ => new LongAdder).add(System.nanoTime() - start)
+    } finally {
+      running.set(caller.orNull)
+      val ns = System.nanoTime() - start
+      caller.foreach(_.calledNs += ns)
+      if (own.planning) spent.computeIfAbsent(rule, _ => new LongAdder).add(ns - own.calledNs)
+    }
   }
 }
