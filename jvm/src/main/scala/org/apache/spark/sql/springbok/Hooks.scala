@@ -49,6 +49,7 @@ private[springbok] object Hooks {
   def into(e: SparkSessionExtensions): Unit = {
     // Makes Spark know the settings, so that a wrong value fails when it is set.
     Settings.entries.foreach(_.key)
+    WarmUp.start()
 
     // The builder is called at every optimization; the only place where the session's state can be reached.
     e.injectOptimizerRule { session =>
