@@ -119,7 +119,7 @@ object Selectivity extends PredicateHelper {
     Selectivity(s, s, within)
   }
 
-  private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.ndv.getOrElse(1000.0))
+  private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.distinct.fold(1000.0)(_.atMost))
 
   private def single(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] =
     byNumbers(e, columns).orElse(byValues(e, columns)).orElse(nested(e, columns))

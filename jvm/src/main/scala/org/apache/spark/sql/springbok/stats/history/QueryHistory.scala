@@ -161,7 +161,7 @@ private[springbok] object QueryHistory {
       if (n <= before) e.columns
       else
         AttributeMap(e.columns.toSeq.map { case (a, c) =>
-          a -> (if (c.remaining < before) c else c.copy(remaining = c.ndv.getOrElse(c.table.rows)))
+          a -> (if (c.remaining < before) c else c.copy(remaining = c.distinct.fold(c.table.rows)(_.atMost)))
         })
     e.copy(columns = columns).withRows(Some(rows))
   }

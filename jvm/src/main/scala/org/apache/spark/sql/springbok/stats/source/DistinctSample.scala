@@ -13,10 +13,11 @@ private[source] object DistinctSample {
    * About how many distinct values there are.
    *
    *   - If all row groups were read: those of all together.
-   *   - If the first and the last have `m` values in common, of `d1` and `d2`, each of them is a random sample of
-   *     `d1 * d2 / m` values (the Lincoln-Petersen estimate).
+   *   - If the two largest have `m` values in common, of `d1` and `d2`, each of them is a random sample of `d1 * d2 / m`
+   *     values (the Lincoln-Petersen estimate).
    *   - If they have none in common, as in a sorted column, each has values of its own, and there are as many values for
    *     each row as in these row groups. The same bounds the estimate before.
+   *   - If one of them has so few values that the sketches cannot tell how many are in common: unknown.
    *
    * @param rows
    *   rows of the table that are not null
@@ -24,16 +25,17 @@ private[source] object DistinctSample {
    *   whether these are all row groups
    */
   def count(groups: Seq[Counted], rows: Double, whole: Boolean): Option[Double] =
-    Option.when(groups.nonEmpty && groups.exists(_.present > 0)) {
-      if (whole) union(groups)
-      else {
-        val (a, b) = (groups.head, groups.last)
+    groups.filter(_.present > 0).sortBy(-_.present).toList match {
+      case Nil => None
+      case some if whole => Some(union(some))
+      case only :: Nil => Some(only.distinct / only.present * rows)
+      case a :: b :: _ =>
         val perRow = groups.map(_.distinct).sum / groups.map(_.present).sum * rows
         val all = union(Seq(a, b))
         val common = a.distinct + b.distinct - all
-        if (groups.size == 1 || common < noise * all) perRow
-        else math.min(perRow, math.max(all, a.distinct * b.distinct / common))
-      }
+        if (math.min(a.distinct, b.distinct) < 2 * noise * all) None
+        else if (common < noise * all) Some(perRow)
+        else Some(math.min(perRow, math.max(all, a.distinct * b.distinct / common)))
     }
 
   private def union(groups: Seq[Counted]): Double =

@@ -42,8 +42,9 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
   /** The size in bytes of the bloom filter that the creation side's tasks fill, for the keys that it may have. */
   def bloomBytes(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Long = {
     val keys = this.creation(j, creation, on).flatMap { e =>
-      val ndv = FilterKey.only(on.creation).flatMap(e.ndv)
-      e.rows.map(r => ndv.fold(r.bound)(math.min(_, r.bound)))
+      // Too many keys make a bloom filter useless, so what is expected of a sample does not count.
+      val most = FilterKey.only(on.creation).flatMap(e.distinct).map(_.atMost)
+      e.rows.map(r => most.fold(r.bound)(math.min(_, r.bound)))
     }
     if (on.range.isDefined || !conf.getConf(FilterConf.TYPES).contains(FilterType.Bloom)) 0L
     // As with Impala, 1 MiB if nothing is known.
