@@ -11,6 +11,7 @@ import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkTypes}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
 
 /**
  * Plans `NOT IN` over a nullable column as a hash lookup whatever the size of its right side.
@@ -32,7 +33,7 @@ object PlanNullAwareAntiJoin extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case j @ ExtractSingleColumnNullAwareAntiJoin(lk, rk) if chosen(j) =>
       RuleGuard("PlanNullAwareAntiJoin", Seq.empty[SparkPlan], PlanningState.of(j)) {
-        if ((lk ++ rk).forall(k => SparkTypes.isBinaryStable(k.dataType)))
+        if ((lk ++ rk).forall(k => byBytes(k.dataType)))
           Seq(
             BroadcastHashJoinExec(
               lk,
@@ -48,6 +49,12 @@ object PlanNullAwareAntiJoin extends SparkStrategy {
         else Nil
       }
     case _ => Nil
+  }
+
+  /** Whether equal values have equal bytes. Spark does not normalize floating-point keys of this join. */
+  private def byBytes(t: DataType): Boolean = SparkTypes.isBinaryStable(t) && !t.existsRecursively {
+    case FloatType | DoubleType => true
+    case _ => false
   }
 
   private def chosen(j: Join): Boolean = SQLConf.get.getConf(SpringbokConf.ENABLED) &&
