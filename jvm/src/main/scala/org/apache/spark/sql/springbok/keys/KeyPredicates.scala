@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
-import org.apache.spark.sql.catalyst.util.RebaseDateTime
+import org.apache.spark.sql.catalyst.util.{DateTimeUtils, RebaseDateTime}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{LinearColumn, SparkTypes}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
@@ -50,14 +50,19 @@ private[sql] object KeyPredicates {
   /**
    * Whether a source takes the value for what it is: on its way to a file's reader a string becomes one of Java's, and
    * bytes that are no UTF-8 become others. A day of before the Gregorian calendar may be another one in a file, and is none
-   * of Java's if it is one of the ten that were left out; a timestamp of before 1900 may be another one too.
+   * of Java's if it is one of the ten that were left out, or one that the JVM's time zone has skipped, as Samoa did in 2011. A
+   * timestamp of before 1900 may be another one too.
    */
   def readable(v: Any, t: DataType): Boolean = (v, t) match {
     case (s: UTF8String, _) => SparkTypes.isValid(s)
-    case (n: Number, DateType) => n.longValue >= RebaseDateTime.lastSwitchGregorianDay
+    case (n: Number, DateType) =>
+      n.longValue >= RebaseDateTime.lastSwitchGregorianDay && isDayOfJava(n.longValue)
     case (n: Number, TimestampType | TimestampNTZType) => n.longValue >= from1900
     case _ => true
   }
+
+  private def isDayOfJava(day: Long): Boolean =
+    day.isValidInt && DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(day.toInt)) == day
 
   /** Microseconds of 1900-01-01, from which on no time zone's history differs between the calendars. */
   private val from1900 = -2208988800000000L

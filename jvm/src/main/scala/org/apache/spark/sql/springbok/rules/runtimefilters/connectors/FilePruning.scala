@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
@@ -10,8 +12,9 @@ import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
-import org.apache.spark.sql.springbok.stats.source.{Footers, TableFiles}
+import org.apache.spark.sql.springbok.stats.source.{Footers, RowGroup, TableFiles, TableFooters}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * What a scan of files can skip by the keys of a build side.
@@ -32,7 +35,8 @@ final private[springbok] class FilePruning(
   import FilePruning._
   private val inLimit = conf.getConf(FilterConf.IN_LIMIT)
   private val predicates = new KeyPredicates(column, conf)
-  private val ranges = if (scan.relation.fileFormat.isInstanceOf[OrcFileFormat]) maxOrcRanges else maxRanges
+  private val isOrc = scan.relation.fileFormat.isInstanceOf[OrcFileFormat]
+  private val ranges = if (isOrc) maxOrcRanges else maxRanges
   import predicates._
 
   /** The predicate, if the scan can skip something by it; `always` pushes it whatever the footers say. */
@@ -42,7 +46,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!comparable) None
+    else if (!comparable(scan, column, footers) || !ordered(k)) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -71,7 +75,7 @@ final private[springbok] class FilePruning(
   def bound(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!comparable) None
+      else if (!comparable(scan, column, footers) || isOrc && value.isInstanceOf[UTF8String]) None
       else {
         val pruned = Estimate
           .number(value)
@@ -122,7 +126,7 @@ final private[springbok] class FilePruning(
   private lazy val byLog = TableFiles.named(scan.relation.location).isDefined
 
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
-  private def counted: Boolean = footers.exists(t => t.files == t.filesRead)
+  private def counted: Boolean = footers.exists(all)
 
   /**
    * How many row groups hold none of the keys, and how many there are. None if the footers or the keys cannot tell: then
@@ -147,17 +151,45 @@ final private[springbok] class FilePruning(
   private def partitioned: Boolean = PrunableColumns.partitions(scan, column, conf)
 
   /**
-   * Whether Parquet compares keys with what its files hold. Spark's filters cut a decimal down to the digits that a file
-   * has, so all files must be known to have the column's precision.
+   * Whether the reader has the keys in the order of its statistics. ORC's are in the order of UTF-8, and it compares them as
+   * strings of Java, which differs for characters from U+E000 on: their first byte is 0xEE or more.
    */
-  private def comparable: Boolean = column.dataType match {
-    case d: DecimalType if scan.relation.fileFormat.isInstanceOf[ParquetFileFormat] =>
-      counted && footers.exists(_.groups.forall(_.precisions.get(column.name).contains(d.precision)))
-    case _ => true
+  private def ordered(k: KeyFacts): Boolean = {
+    def plain(v: Any) = v match {
+      case s: UTF8String => s.getBytes.forall(b => (b & 0xff) < 0xee)
+      case _ => true
+    }
+    !isOrc || (Option(k.values).fold(Iterator.empty[Any])(_.iterator.asScala) ++
+      k.range.iterator.flatMap { case (low, high) => Iterator(low, high) }).forall(plain)
   }
 }
 
 private[springbok] object FilePruning {
+
+  /** Whether the footers of all files were read. */
+  private def all(t: TableFooters): Boolean = t.files == t.filesRead
+
+  /**
+   * Whether a reader skips rows by comparing keys with what its files hold. Spark's filters cut a decimal down to the digits
+   * that a Parquet file has, so all files must be known to have the column's precision. ORC's take a key for a value of the
+   * type that a file has, so all files must be known to have the column's. Readers of text test each row by a predicate, and
+   * not always by the value that they give.
+   *
+   * @param footers
+   *   those of the scan's table
+   */
+  def comparable(scan: FileSourceScanExec, column: Attribute, footers: => Option[TableFooters]): Boolean = {
+    def each(group: RowGroup => Boolean) = footers.exists(t => all(t) && t.groups.forall(group))
+    (scan.relation.fileFormat, column.dataType) match {
+      case (_: ParquetFileFormat, d: DecimalType) =>
+        each(_.precisions.get(column.name).contains(d.precision))
+      case (_: ParquetFileFormat, _) => true
+      case (_: OrcFileFormat, _: StringType | BinaryType) =>
+        each(g => g.allNull(column.name) || g.sizes.contains(column.name))
+      case (_: OrcFileFormat, _) => each(g => g.allNull(column.name) || g.ranges.contains(column.name))
+      case _ => false
+    }
+  }
 
   /** Each row group and page is compared with every range. */
   val maxRanges = 16

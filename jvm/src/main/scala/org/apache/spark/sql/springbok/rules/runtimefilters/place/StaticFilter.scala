@@ -14,7 +14,8 @@ import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
-import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.PrunableColumns
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{FilePruning, PrunableColumns}
+import org.apache.spark.sql.springbok.stats.source.Footers
 
 /** One filter of [[PlaceStaticFilters]]: the range of a broadcast's keys. */
 private[place] object StaticFilter {
@@ -25,7 +26,9 @@ private[place] object StaticFilter {
     conf.getConf(FilterConf.TYPES).contains(FilterType.MinMax) && key.isInstanceOf[SourceKey.Broadcast] &&
     t.sameStage && !t.grouped && FilterKey.column(t.key).exists { a =>
       KeyType.isLong(a.dataType) && KeyType.isLong(t.key.dataType) &&
-      scan.exists(!PrunableColumns.partitions(_, a, conf))
+      scan.exists { s =>
+        !PrunableColumns.partitions(s, a, conf) && FilePruning.comparable(s, a, Footers.read(s.relation))
+      }
     }
   }
 

@@ -1,0 +1,64 @@
+package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
+
+import java.nio.file.{Files, Path}
+import java.util.TimeZone
+
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.keys.KeyPredicates
+import org.apache.spark.sql.types.DateType
+
+/** Readers that compare keys in another way than the join does are told of none. */
+class FileReadersSuite extends SpringbokTest {
+  private def path(name: String): String = folder.resolve(name).toString
+
+  private def checked(sql: String): DataFrame = conf(shuffled: _*)(same(sql))
+
+  // ORC has statistics of strings in the order of UTF-8 and compares them in Java's, UTF-16's.
+  test("ORC strings between two orders: fullwidth letters and emojis") {
+    spark
+      .sql("SELECT explode(array('ABC', 'ＡＢＣ', '😀x')) AS s, 1 AS v")
+      .coalesce(1)
+      .write
+      .orc(path("texts"))
+    spark.read.orc(path("texts")).createOrReplaceTempView("texts")
+    for (keys <- Seq("'ＡＢＣ'", "'ABC'", "'😀x'", "'zzz'", "'ABC', '😀x'")) {
+      spark.sql(s"SELECT explode(array($keys)) AS s, 1 AS g").write.mode("overwrite").parquet(path("letters"))
+      spark.read.parquet(path("letters")).createOrReplaceTempView("letters")
+      val df = checked("SELECT /*+ RUNTIME_FILTER(l) */ t.s, t.v FROM texts t JOIN letters l ON t.s = l.s WHERE l.g = 1")
+      assert(used(df).nonEmpty)
+      val plain = keys == "'zzz'" || keys == "'ABC'"
+      assert(told(df).exists(_.isRight) == plain, (keys, told(df)))
+    }
+  }
+
+  // ORC's reader took the keys for values of the type that a file has, which failed the task.
+  test("ORC files that have a column in another type than the table") {
+    spark.sql("SELECT CAST(id AS INT) AS k, id AS v FROM range(1000)").write.orc(path("numbers"))
+    spark.read.schema("k STRING, v BIGINT").orc(path("numbers")).createOrReplaceTempView("numbers")
+    table("few", "SELECT string(id * 7) AS k, 1 AS g FROM range(10)")
+    val df = checked("SELECT /*+ RUNTIME_FILTER(few) */ n.k, n.v FROM numbers n JOIN few ON n.k = few.k WHERE few.g = 1")
+    assert(used(df).nonEmpty && told(df).forall(_.isLeft))
+  }
+
+  // Spark's JSON reader tests the first value of a name that an object has twice, and gives the last one.
+  test("JSON, whose reader tests rows by a predicate") {
+    val file = Files.createDirectory(Path.of(path("json"))).resolve("rows.json")
+    Files.writeString(file, """{"k":"x","v":1,"k":"a"}""" + "\n" + """{"k":"b","v":2}""" + "\n"): Unit
+    spark.read.schema("k STRING, v BIGINT").json(path("json")).createOrReplaceTempView("objects")
+    table("one", "SELECT 'a' AS k, 1 AS g")
+    val df = checked("SELECT /*+ RUNTIME_FILTER(one) */ o.k, o.v FROM objects o JOIN one ON o.k = one.k WHERE one.g = 1")
+    assert(df.count() == 1 && used(df).nonEmpty && told(df).forall(_.isLeft))
+  }
+
+  test("days that a time zone has skipped are none of Java's") {
+    val zone = TimeZone.getDefault
+    val skipped = java.time.LocalDate.of(2011, 12, 30).toEpochDay
+    assert(KeyPredicates.readable(skipped, DateType))
+    TimeZone.setDefault(TimeZone.getTimeZone("Pacific/Apia"))
+    try {
+      assert(!KeyPredicates.readable(skipped, DateType))
+      assert(KeyPredicates.readable(skipped + 1, DateType))
+    } finally TimeZone.setDefault(zone)
+  }
+}
