@@ -92,6 +92,8 @@ sealed abstract class HarmlessExpressions {
     case (_: NumericType, FloatType | DoubleType) => true
     case (from: NumericType, to: NumericType) => c.evalMode != EvalMode.ANSI || Cast.canUpCast(from, to)
     case (from, to) if from == to => true
+    // In any mode an interval raises if the number cannot hold it.
+    case (_: AnsiIntervalType, to) => to.isInstanceOf[StringType]
     case (_: AtomicType, _: TimestampType | TimestampNTZType) => false
     case (_: AtomicType, _: NumericType | _: StringType | DateType | BooleanType) =>
       c.evalMode != EvalMode.ANSI || c.dataType.isInstanceOf[StringType]

@@ -208,4 +208,33 @@ class FilterKeySuite extends SpringbokTest {
       assert(applied(df).forall(_.predicate.isDefined))
     }
   }
+
+  // One branch of a union has no scan for the filter: it once was all that was left of a group.
+  test("no part of a group is left below an aggregate over a union") {
+    table("most", "SELECT id % 10 + 495 AS k, id AS v, 5 AS b FROM range(2000)")
+    conf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val df = same(
+        "SELECT /*+ MERGE(d) */ count(*), sum(r) FROM (SELECT k, sum(v) div sum(b) AS r FROM " +
+          "(SELECT k, v, b FROM most UNION ALL VALUES (500, 1, 0)) GROUP BY k) f " +
+          "JOIN (SELECT id % 5 AS d FROM range(20)) d ON f.k = d.d"
+      )
+      assert(used(df).isEmpty)
+    }
+  }
+
+  // The key's function has no generated code, which Spark did not see: the summary once failed the build side's tasks.
+  test("keys of the build side that are computed without generated code are not summarized") {
+    table("arrays", "SELECT id AS i, array(id, 0, id % 3) AS a, id % 9 AS few FROM range(300)")
+    val keys = Seq(
+      "size(filter(a.a, x -> x > 0))",
+      "CAST(from_json(concat('{\"id\":', a.i, '}'), 'id INT').id AS BIGINT)"
+    )
+    for (key <- keys)
+      conf("spark.sql.autoBroadcastJoinThreshold" -> "-1", FilterConf.WAIT.key -> "ALWAYS") {
+        val df = same(
+          s"SELECT /*+ MERGE(a) */ count(*) FROM fact f JOIN arrays a ON f.id = $key WHERE a.few = 1"
+        )
+        assert(used(df).isEmpty && declined(df).contains("SUMMARY_MISSING"), record(df).filters.map(_.reason.code))
+      }
+  }
 }

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
+import org.apache.spark.sql.catalyst.expressions.{Expression, LeafExpression, PlanExpression}
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
@@ -53,7 +55,18 @@ private[springbok] object BuildSides {
       .of(on.creation)
       // The exchange and the join compute it for each row as well.
       .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
+      .filterNot(_.exists(hidden))
       .map(BuildKey.of(_, exchange.output))
+
+  /**
+   * What Spark must see among an operator's expressions, where a summary's keys are not: functions without generated code keep
+   * their operator out of it, and subqueries are run before their operator.
+   */
+  private def hidden(e: Expression): Boolean = e match {
+    case _: LeafExpression => false
+    case _: CodegenFallback | _: PlanExpression[?] => true
+    case _ => false
+  }
 
   /**
    * How a key is read from the exchange; None where a stage was started without a summary of it. The driver reads the keys of

@@ -108,7 +108,7 @@ private[sql] object Determinism {
     e.collect { case w: WindowExpression => w }.forall { w =>
       w.windowFunction match {
         case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
-        case _: AggregateExpression =>
+        case a: AggregateExpression if exact(a.aggregateFunction) =>
           w.windowSpec.frameSpecification match {
             case SpecifiedWindowFrame(RangeFrame, _, _) => true
             case SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing) => true

@@ -78,16 +78,36 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   }
 
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
-    case e: Exchange if exchanges.shared(e) => Nil
+    case e: Exchange if exchanges.shared(e) || isShared(e) => Nil
     case _: BroadcastExchangeExec if prunes => Nil
     case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => RelationHint.forbids(j, r.child))
     case _ => KeyTrace.routes(p, key)
   }
 
+  /**
+   * Whether a part of the query that is not visible here may have to read the same rows: Spark puts such an exchange on a WITH
+   * query that would give others when it is computed twice, and a subquery is planned alone.
+   */
+  private def isShared(e: Exchange): Boolean = e match {
+    case s: ShuffleExchangeExec => s.shuffleOrigin != ENSURE_REQUIREMENTS && !planning.deterministic(s.child)
+    case _ => false
+  }
+
+  /**
+   * The same below operators that may group rows. A group must lose all of its rows or none, because what is computed of a
+   * part of it might raise an error. Of a union's branches, one may have no scan for the filter.
+   */
+  private def routes(p: SparkPlan, key: Expression, grouped: Boolean): Seq[KeyTrace.Route] = p match {
+    case _: UnionExec if grouped => Nil
+    case _ => routes(p, key)
+  }
+
   /** Whether a filter on this key above `p` reaches a scan. */
   def reaches(p: SparkPlan, key: Expression, grouped: Boolean = false): Boolean =
     if (isScan(p)) takes(p, key, grouped)
-    else routes(p, key).exists(r => reaches(p.children(r.child), r.key, grouped || KeyTrace.groups(p)))
+    else
+      routes(p, key, grouped)
+        .exists(r => reaches(p.children(r.child), r.key, grouped || KeyTrace.groups(p)))
 
   /** The scans that a filter of a join on this key of its application side reaches. */
   def of(j: BaseJoinExec, application: JoinSide, key: Expression): Seq[Target] =
@@ -101,7 +121,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
       val target = Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs)
       Option.when(takes(p, key, way.grouped))(target).toSeq
     } else
-      routes(p, key).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))
+      routes(p, key, way.grouped).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))
 
   private def step(p: SparkPlan, child: Int, way: Way): Way = {
     val (passed, leverage) = p match {
@@ -138,7 +158,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   /** Why a filter on this key reaches no scan below `p`. */
   def whyNone(p: SparkPlan, key: Expression): Reason = {
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
-      case e: Exchange if exchanges.shared(e) => Some(Reason.reusedExchange)
+      case e: Exchange if exchanges.shared(e) || isShared(e) => Some(Reason.reusedExchange)
       case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
       case _ if isScan(p) && TriedKey.is(key) =>
         Some(Reason.keyExpression(ExpressionLabel(TriedKey.untried(key))))
