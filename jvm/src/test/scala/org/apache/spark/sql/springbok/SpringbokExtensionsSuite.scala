@@ -5,13 +5,13 @@ import java.util.concurrent.CompletableFuture
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
-import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.joins.{ChooseJoinStrategy, LeaveToSpark, PlanSingleNode}
@@ -191,6 +191,18 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     )
     val ids = record(df).filters.flatMap(_.number)
     assert(ids.distinct == ids)
+  }
+
+  // Each was optimized as a query of its own, before it became a join of this one. Joins of one number once took each other's
+  // late filters.
+  test("joins have numbers of their own in subqueries that become joins of their query") {
+    val df = same(
+      "SELECT count(*) FROM facts f WHERE f.k IN (SELECT x.k FROM keys x JOIN keys y ON x.k = y.k + 1 WHERE x.g = 3) " +
+        "AND f.v IN (SELECT a.v FROM facts a JOIN keys b ON a.k = b.k JOIN keys c ON b.k = c.k + 2 WHERE b.g < 9)"
+    )
+    val ids = execution(df).optimizedPlan.collect { case j: Join => JoinState.of(j).get.id }
+    assert(ids.size == 5 && ids.distinct == ids)
+    assert(record(df).joins.size == 5)
   }
 
   test("a wrong value fails when it is set, with the allowed values", Smoke) {

@@ -9,7 +9,7 @@ import org.apache.spark.sql.springbok.record.FilterState._
  * A runtime filter of the query, or one that was not made: planning, the plan's operators and the report share it.
  *
  * @param key
- *   position of the join's key that it is made of
+ *   number of the join's conjunct that it is made of
  * @param target
  *   the scan's column, None for a filter that reaches none
  */

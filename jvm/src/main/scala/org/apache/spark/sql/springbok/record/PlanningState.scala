@@ -123,13 +123,21 @@ object PlanningState {
   /** The state that a plan carries. */
   def of(plan: LogicalPlan): Option[PlanningState] = plan.collectFirst(Function.unlift(on))
 
-  /** The state of the whole query: the one that the plan carries or a new one. It adopts those of its subqueries. */
+  /**
+   * The state of the whole query: the one that the plan carries or a new one. It adopts those of its subqueries, which Spark
+   * optimizes first, each as a query of its own. Some of them have become joins of this plan since. Joins of one query
+   * are told apart by their numbers.
+   */
   def ofQuery(plan: LogicalPlan): PlanningState = {
     val state = of(plan).getOrElse(new PlanningState)
-    plan.foreach(_.innerChildren.foreach {
-      case l: LogicalPlan => of(l).foreach(state.adopt)
-      case _ =>
-    })
+    def adopt(p: LogicalPlan): Unit = p.foreach { node =>
+      on(node).foreach(state.adopt)
+      node.innerChildren.foreach {
+        case inner: LogicalPlan => adopt(inner)
+        case _ =>
+      }
+    }
+    adopt(plan)
     state
   }
 }
