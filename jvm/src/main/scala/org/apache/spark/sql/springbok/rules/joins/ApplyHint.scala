@@ -20,6 +20,7 @@ private[joins] object ApplyHint {
     val now = decided.filterNot(d => before.exists(_.choice == d.choice)).orElse(before)
     // If adaptive execution rejects this planning, the plan that it keeps still has the node with the old decision.
     val out = if (hint == j.hint && (before.isEmpty || now == before)) j else j.copy(hint = hint)
+    if (out ne j) out.copyTagsFrom(j)
     out.setTagValue(JoinState.tag, record)
     now.foreach(out.setTagValue(JoinState.decisionTag, _))
     out

@@ -110,6 +110,7 @@ private[joins] object JoinChooser {
   /** Marks what the joins' parents need, and makes ready for the decisions of one planning. */
   def of(plan: LogicalPlan, lasting: PlanStats.Lasting): JoinChooser = {
     val planning = new JoinPlanning(plan, lasting)
+    planning.stats.readKeys(plan)
     NeededOrder.mark(plan)
     FewTasks.mark(plan, planning.cluster.cores)
     new JoinChooser(planning)

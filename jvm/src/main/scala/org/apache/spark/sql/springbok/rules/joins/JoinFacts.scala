@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference,
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.springbok.catalyst.Sides
@@ -34,9 +34,11 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     val (stats, conf) = (planning.stats, planning.conf)
     val plans = Sides(j.left, j.right)
     val partitioning = PredictedPartitioning.of(plans, keys, conf)
+    val together = plans.toSeq.forall(inOnePartition)
     val filtered = ForgoneFilter.of(j, keys, stats, conf, planning.cluster.cores)
     val sides = Sides.each { s =>
-      side(plans(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
+      val known = side(plans(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
+      if (!together) known else known.copy(layout = known.layout.copy(largestPartition = known.size.boundBytes))
     }
     JoinInput(
       sides,
@@ -96,7 +98,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       Layout(
         partitioned = partitioning.isDefined,
         partitions = partitioning.map(_.partitions),
-        largestPartition = exchange.flatMap(largestPartition(_, e)),
+        largestPartition = if (uncounted(keys, e, planning)) e.boundBytes else shuffle(p).flatMap(largestPartition(_, e)),
         sorted = partitioning.exists(_.sortedBy(keys)),
         sent = exchange.isDefined,
         tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf)
@@ -108,6 +110,27 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
         bySpark = planning.smallForSpark(p)
       )
     )
+  }
+
+  /** Whether all rows lie in one partition: a join with another such side makes no exchange. */
+  private def inOnePartition(p: LogicalPlan): Boolean = p match {
+    case LogicalQueryStage(_, physical) => physical.outputPartitioning.numPartitions == 1
+    case w: Window => w.partitionSpec.isEmpty || inOnePartition(w.child)
+    case a: Aggregate => a.groupingExpressions.isEmpty || inOnePartition(a.child)
+    case Repartition(1, _, _) | _: GlobalLimit => true
+    case _: Project | _: Filter => inOnePartition(p.children.head)
+    case _ => false
+  }
+
+  /** Whether nobody counts the rows of a key before they are in a hash table: all of them may have the same. */
+  private def uncounted(keys: Seq[Expression], e: Estimate, planning: JoinPlanning): Boolean =
+    !planning.conf.adaptiveExecutionEnabled && !KeyDomain.uniqueness(keys, e).proven
+
+  /** The finished shuffle that decides in which partitions the rows lie. */
+  private def shuffle(p: LogicalPlan): Option[ShuffleQueryStageExec] = p match {
+    case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
+    case _: Project | _: Filter | _: Window => shuffle(p.children.head)
+    case _ => None
   }
 
   /** Bytes in memory of the largest partition: its part of the compressed bytes, of the bytes counted in memory. */

@@ -41,6 +41,10 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** Bytes in memory that are not exceeded however values are spread. */
   def mostBytes: Option[Double] = rows.map(_.most * rowBytes)
 
+  /** Bytes of a row of this output that the statistics of its columns do not explain. They are of values of variable length. */
+  def unexplainedBytes(output: Seq[Attribute]): Double =
+    math.max(0, rowBytes - Estimate.rowBytes(output, columns))
+
   def distinct(a: Attribute): Option[Distinct] = columns.get(a).flatMap(_.distinct)
 
   def ndv(a: Attribute): Option[Double] = distinct(a).map(_.value)
@@ -90,6 +94,9 @@ object Estimate {
     }
     output.foldLeft(math.ceil(output.size / 64.0) * 8)((sum, a) => sum + bytes(a))
   }
+
+  /** Whether a row of these columns has values of variable length. */
+  def varies(output: Seq[Attribute]): Boolean = output.exists(a => !UnsafeRow.isFixedLength(a.dataType))
 
   /** Assumed bytes of a nested value of unknown size. */
   private val nestedBytes = 1024.0

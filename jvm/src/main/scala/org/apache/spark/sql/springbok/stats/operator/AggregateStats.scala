@@ -11,7 +11,8 @@ private[operator] object AggregateStats {
     val rows =
       if (a.groupingExpressions.isEmpty) Some(Rows(1, 1, Source.Estimated))
       else child.rows.map(groups(a.groupingExpressions, child, _))
-    Estimate(rows, Estimate.rowBytes(a.output, columns), columns).narrowed
+    val bytes = ProjectStats.rowBytes(a.output, a.aggregateExpressions, columns, a.child.output, child)
+    Estimate(rows, bytes, columns).narrowed
   }
 
   /** A single grouping key has each value once. */

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats.operator
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet}
+import org.apache.spark.sql.catalyst.expressions.{AttributeMap, Expression, ExpressionSet}
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
@@ -29,8 +29,14 @@ private[operator] object JoinStats {
       def once(u: Uniqueness) = if (proofNeeded) u.proven else u.believed
       rowsOf(j.joinType, lr, rr, domain, matches(lr, rr, domain, once(left), once(right)))
     }
-    val e = Estimate(rows, Estimate.rowBytes(j.output, columns), columns).narrowed
+    val e = Estimate(rows, rowBytes(j, l, r, columns), columns).narrowed
     feedback.fold(e)(unfiltered(j, e, _))
+  }
+
+  /** With what was measured below of values of variable length. */
+  private def rowBytes(j: Join, l: Estimate, r: Estimate, columns: AttributeMap[ColumnStats]): Double = {
+    val sides = Seq(j.left -> l, j.right -> r).filter { case (p, _) => p.outputSet.intersect(j.outputSet).nonEmpty }
+    Estimate.rowBytes(j.output, columns) + sides.map { case (p, e) => e.unexplainedBytes(p.output) }.sum
   }
 
   private def matches(l: Rows, r: Rows, domain: Double, leftOnce: Boolean, rightOnce: Boolean): Rows = {

@@ -11,7 +11,7 @@ private[operator] object MultipliedStats {
   def apply(e: Expand, child: Estimate): Estimate = times(e, child, e.projections.size.toDouble)
 
   def apply(s: Sample, child: Estimate): Estimate =
-    times(s, child, math.min(1.0, math.max(0.0, s.upperBound - s.lowerBound)))
+    times(s, child, math.min(if (s.withReplacement) Double.MaxValue else 1.0, math.max(0.0, s.upperBound - s.lowerBound)))
 
   /** The number is known of arrays that are literals, and unknown of columns. */
   def apply(g: Generate, child: => Estimate): Estimate = {
@@ -34,6 +34,7 @@ private[operator] object MultipliedStats {
     val columns = AttributeMap(child.columns.toSeq.collect {
       case (a, s) if plan.outputSet.contains(a) => a -> s.copy(uniqueness = Uniqueness.Unknown)
     })
-    Estimate(child.rows.map(_.scale(by)), Estimate.rowBytes(plan.output, columns), columns).narrowed
+    val bytes = Estimate.rowBytes(plan.output, columns) + child.unexplainedBytes(plan.child.output)
+    Estimate(child.rows.map(_.scale(by)), bytes, columns).narrowed
   }
 }

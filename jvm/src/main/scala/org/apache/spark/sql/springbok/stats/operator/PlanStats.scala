@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
-import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
+import org.apache.spark.sql.springbok.stats.estimate.{Distinct => DistinctValues, Estimate, Rows, Source, WidenedColumn}
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.source.{ByIdentity, RelationStats, TableFooters}
 
@@ -54,6 +54,16 @@ final class PlanStats(
   /** Footers of a relation, read once. */
   def footers(relation: HadoopFsRelation): Option[TableFooters] = relations.footers(relation)
 
+  /** Reads what files tell of the keys of all joins: those of a table at the same time if each read takes long. */
+  def readKeys(plan: LogicalPlan): Unit = {
+    val keys = AttributeSet(plan.collect { case j: Join => j.condition.toSeq.flatMap(PlanStats.compared) }.flatten)
+    for (leaf <- plan.collectLeaves()) {
+      val columns = leaf.output.filter(keys.contains).flatMap(apply(leaf).columns.get)
+      val stored = columns.filter(_.distinct.exists(_.isInstanceOf[DistinctValues.Sampled])).map(_.stored)
+      if (stored.size > 1) stored.head.readWith(stored.tail)
+    }
+  }
+
   /** What was left out of a relation's statistics, and why. */
   def ignored(relation: LogicalRelation): Seq[Reason] = relations.ignored(relation)
 
@@ -76,7 +86,8 @@ final class PlanStats(
     case g: Generate => MultipliedStats(g, apply(g.child))
     case s: Sample => MultipliedStats(s, apply(s.child))
     case GlobalLimit(IntegerLiteral(n), child) => limited(n.toDouble, apply(child))
-    case LocalLimit(IntegerLiteral(n), child) => limited(n.toDouble, apply(child))
+    // Each partition gives so many.
+    case LocalLimit(IntegerLiteral(n), child) => perPartition(n.toDouble, apply(child))
     case SameRows(child) => apply(child)
     case OneRowEach(child) => widened(plan, apply(child))
     case _ => Estimate.unknown(plan.output)
@@ -85,8 +96,13 @@ final class PlanStats(
   private def limited(n: Double, child: Estimate): Estimate =
     child.withRows(child.rows.map(_.atMost(n)).orElse(Some(Rows(n, n, Source.Estimated))))
 
+  private def perPartition(n: Double, child: Estimate): Estimate =
+    child.withRows(child.rows.map(r => r.copy(value = math.min(r.value, n), source = Source.Estimated)))
+
   private def widened(plan: LogicalPlan, child: Estimate): Estimate =
-    child.copy(rowBytes = Estimate.rowBytes(plan.output, child.columns))
+    child.copy(rowBytes =
+      Estimate.rowBytes(plan.output, child.columns) + child.unexplainedBytes(plan.children.head.output)
+    )
 }
 
 /** Operators whose rows are their child's. */
@@ -108,7 +124,13 @@ private object OneRowEach {
   }
 }
 
-object PlanStats {
+object PlanStats extends PredicateHelper {
+
+  /** The columns that are compared for equality. */
+  private def compared(condition: Expression): Seq[Attribute] = splitConjunctivePredicates(condition).flatMap {
+    case Equality(a, b) => Seq(a, b).collect { case WidenedColumn(c) => c }
+    case _ => Nil
+  }
 
   /**
    * Estimates that all plannings of a query share, by the very node. Nothing that runs can change them: they are of files

@@ -8,7 +8,7 @@ import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Wid
 private[operator] object ProjectStats {
   def apply(p: Project, child: Estimate): Estimate = {
     val known = columns(p.projectList, child)
-    Estimate(child.rows, Estimate.rowBytes(p.output, known) + unexplainedBytes(p, child), known)
+    Estimate(child.rows, rowBytes(p.output, p.projectList, known, p.child.output, child), known)
   }
 
   /** Statistics of the columns that are passed on under the same or another name, or cast to a wider type. */
@@ -20,10 +20,31 @@ private[operator] object ProjectStats {
     })
 
   /**
-   * Bytes of a row below that were measured and that its columns' statistics do not explain. They belong to the values of
-   * variable length, and stay if one of those is passed on.
+   * Bytes of a row of an operator's output. What was measured below and is not explained by the statistics of columns belongs
+   * to values of variable length, and stays if one of those is passed on. A computed value of variable length is as
+   * long as the values that it is computed of.
+   *
+   * @param list
+   *   the expressions of the output
+   * @param input
+   *   the child's output
    */
-  private def unexplainedBytes(p: Project, child: Estimate): Double =
-    if (p.output.forall(a => UnsafeRow.isFixedLength(a.dataType))) 0
-    else math.max(0, child.rowBytes - Estimate.rowBytes(p.child.output, child.columns))
+  def rowBytes(
+      output: Seq[Attribute],
+      list: Seq[NamedExpression],
+      columns: AttributeMap[ColumnStats],
+      input: Seq[Attribute],
+      child: Estimate
+  ): Double =
+    if (!Estimate.varies(output)) Estimate.rowBytes(output, columns)
+    else Estimate.rowBytes(output, columns) + child.unexplainedBytes(input) + list.map(computedBytes(_, child)).sum
+
+  /** By how many bytes a computed value is longer than its type's default size. */
+  private def computedBytes(e: NamedExpression, child: Estimate): Double = e match {
+    case Alias(_: Attribute, _) => 0
+    case a: Alias if !UnsafeRow.isFixedLength(a.dataType) =>
+      val known = a.references.toSeq.flatMap(child.columns.get(_)).flatMap(_.valueBytes).sum
+      math.max(0, known - a.dataType.defaultSize)
+    case _ => 0
+  }
 }

@@ -14,7 +14,10 @@ private[operator] object SetStats {
       val each = u.children.zip(children).map { case (c, e) => e.columns.get(c.output(i)) }
       Option.when(each.forall(_.isDefined))(a -> ColumnStats.united(each.flatten))
     }
-    Estimate(rows, Estimate.rowBytes(u.output), AttributeMap(columns)).narrowed
+    val known = AttributeMap(columns)
+    // The widest branch may be nearly all of it.
+    val bytes = (Estimate.rowBytes(u.output, known) +: children.map(_.rowBytes)).max
+    Estimate(rows, bytes, known).narrowed
   }
 
   /** No more rows than the smaller side has. */

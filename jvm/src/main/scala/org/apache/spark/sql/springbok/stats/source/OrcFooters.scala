@@ -34,9 +34,15 @@ private[springbok] object OrcFooters {
     RowGroup(
       rows,
       columns.flatMap { case (name, t, s) => range(t, s).map(name -> _) }.toMap,
-      columns.collect { case (name, _, s: StringColumnStatistics) if s.getSum > 0 => name -> s.getSum }.toMap,
+      columns.flatMap { case (name, _, s) => bytes(s).map(name -> _) }.toMap,
       columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap
     )
+  }
+
+  private def bytes(s: ColumnStatistics): Option[Long] = s match {
+    case text: StringColumnStatistics if text.getSum > 0 => Some(text.getSum)
+    case binary: BinaryColumnStatistics if binary.getSum > 0 => Some(binary.getSum)
+    case _ => None
   }
 
   private def range(t: TypeDescription, s: ColumnStatistics): Option[ValueRange] = s match {

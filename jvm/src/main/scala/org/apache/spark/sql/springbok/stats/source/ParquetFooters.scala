@@ -56,32 +56,34 @@ private[springbok] object ParquetFooters {
   private def range(chunk: ColumnChunkMetaData): Option[ValueRange] = {
     val stats = chunk.getStatistics.asInstanceOf[Statistics[?]]
     Option.when(stats != null && stats.hasNonNullValue)(stats).flatMap { s =>
-      unit(chunk).flatMap { scale =>
+      number(chunk).flatMap { value =>
         (s.genericGetMin: Any, s.genericGetMax: Any) match {
           case (min: Number, max: Number) =>
-            Some(ValueRange(min.doubleValue * scale, max.doubleValue * scale))
+            Some(ValueRange(value(min), value(max)))
           case _ => None
         }
       }
     }
   }
 
-  /** What a stored number is multiplied with to get Catalyst's unit, None if it is not a number there. */
-  private def unit(chunk: ColumnChunkMetaData): Option[Double] = {
+  /** A stored number in Catalyst's unit, None if it is not a number there. */
+  private def number(chunk: ColumnChunkMetaData): Option[Number => Double] = {
     val t = chunk.getPrimitiveType
+    val plain = Option[Number => Double](_.doubleValue)
     (t.getPrimitiveTypeName, t.getLogicalTypeAnnotation) match {
       case (PrimitiveTypeName.INT32 | PrimitiveTypeName.INT64, d: DecimalLogicalTypeAnnotation) =>
-        Some(math.pow(10, -d.getScale.toDouble))
+        // The double that is next to the decimal, as that of a literal: a product may be another one.
+        Some(n => java.math.BigDecimal.valueOf(n.longValue, d.getScale).doubleValue)
       case (PrimitiveTypeName.INT64, ts: TimestampLogicalTypeAnnotation) =>
         ts.getUnit match {
-          case TimeUnit.MILLIS => Some(1000.0)
-          case TimeUnit.MICROS => Some(1.0)
-          case TimeUnit.NANOS => Some(0.001)
+          case TimeUnit.MILLIS => Some(_.doubleValue * 1000)
+          case TimeUnit.MICROS => plain
+          case TimeUnit.NANOS => Some(_.doubleValue / 1000)
         }
       case (PrimitiveTypeName.INT32 | PrimitiveTypeName.INT64, i: IntLogicalTypeAnnotation) =>
-        Option.when(i.isSigned)(1.0)
-      case (PrimitiveTypeName.INT32, null | _: DateLogicalTypeAnnotation) => Some(1.0)
-      case (PrimitiveTypeName.INT64 | PrimitiveTypeName.FLOAT | PrimitiveTypeName.DOUBLE, null) => Some(1.0)
+        plain.filter(_ => i.isSigned)
+      case (PrimitiveTypeName.INT32, null | _: DateLogicalTypeAnnotation) => plain
+      case (PrimitiveTypeName.INT64 | PrimitiveTypeName.FLOAT | PrimitiveTypeName.DOUBLE, null) => plain
       case _ => None
     }
   }

@@ -29,7 +29,7 @@ private[springbok] object PartitionListing extends Logging {
   private val listed = ByIdentity[FileIndex, Listed]()
 
   /** For how long files that others add to a table may go unnoticed. */
-  private val validNs = 600L * 1000000000
+  private val validNs = 60L * 1000000000
 
   /** For how long a catalog that failed is not asked again, so that not every rule of a query waits for it. */
   private val failedNs = 3L * 1000000000

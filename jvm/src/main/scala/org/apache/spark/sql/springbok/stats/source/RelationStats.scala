@@ -97,7 +97,10 @@ final private[springbok] class RelationStats {
         a -> facts.stats(a.dataType, table, exact, inFiles)
       }
     }
-    estimate(r.output, rows, columns)
+    val e = estimate(r.output, rows, columns)
+    // Text is about as long in memory as in its files.
+    val width = for (n <- rows if footer.isEmpty && n.value > 0; files <- currentFiles(fs)) yield files.sizeInBytes / n.value
+    width.fold(e)(w => e.copy(rowBytes = math.max(e.rowBytes, w)))
   }
 
   private def analyzed(fs: HadoopFsRelation, n: Double): Rows =
@@ -184,12 +187,11 @@ final private class FileColumn(
     footers: Option[TableFooters],
     val dictionaries: ParquetDictionaries
 ) extends StoredValues {
-  override lazy val distinctValues: Option[ColumnValues] = inDictionary.flatMap(dictionaries.of)
+  override lazy val distinctValues: Option[ColumnValues] =
+    inDictionary.filter(_ => a.dataType.isInstanceOf[StringType]).flatMap(dictionaries.of)
 
-  override def distinctCount: Option[Double] = a.dataType match {
-    case _: IntegralType if !dictionaries.isPartition(a) => dictionaries.count(a.name, present)
-    case _ => None
-  }
+  override def distinctCount: Option[Double] =
+    inDictionary.filter(_ => a.dataType.isInstanceOf[IntegralType]).flatMap(dictionaries.count(_, present))
 
   override def readWith(others: Seq[StoredValues]): Unit = {
     val ofTable = others.collect { case o: FileColumn if o.dictionaries eq dictionaries => o }
@@ -197,7 +199,7 @@ final private class FileColumn(
   }
 
   private def inDictionary: Option[String] = a.dataType match {
-    case _: StringType if !dictionaries.isPartition(a) => Some(a.name)
+    case _: StringType | _: IntegralType if !dictionaries.isPartition(a) => Some(a.name)
     case _ => None
   }
 

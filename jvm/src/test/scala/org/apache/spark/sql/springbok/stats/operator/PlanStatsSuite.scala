@@ -5,7 +5,8 @@ import java.nio.file.{Files, Path, Paths, StandardOpenOption}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.plans.logical.{LocalLimit, LogicalPlan}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.StatsConf
@@ -298,6 +299,26 @@ class PlanStatsSuite extends SpringbokTest {
     // A row without a match brings a null that the table does not have.
     val anti = estimate("SELECT a.k FROM t a LEFT JOIN t b ON a.k = b.k + 1 WHERE b.k IS NULL")
     assert(anti.rows.exists(_.bound >= 2000))
+  }
+
+  test("the width of a row: long texts stay long in unions, in what is computed of them and above") {
+    table("texts", "SELECT id AS k, concat(repeat(uuid(), 30), id) AS t FROM range(2000)")
+    val queries = Seq(
+      "SELECT t FROM texts UNION ALL SELECT t FROM texts",
+      "SELECT lower(t) AS x FROM texts",
+      "SELECT k, max(t) FROM texts GROUP BY k",
+      "SELECT a.k, x FROM texts a JOIN (SELECT k, lower(t) AS x FROM texts) b ON a.k = b.k",
+      "SELECT x, row_number() OVER (ORDER BY k) FROM (SELECT k, coalesce(t, '') AS x FROM texts)",
+      "SELECT explode(array(1, 2)), x FROM (SELECT concat(t, 'a') AS x FROM texts)"
+    )
+    for (sql <- queries) assert(estimate(sql).rowBytes > 1000, sql)
+    assert(estimate("SELECT length(t) FROM texts").rowBytes == 16)
+  }
+
+  test("a limit of each partition bounds no rows") {
+    table("limited", "SELECT id AS k FROM range(2000)")
+    val limited = new PlanStats()(LocalLimit(Literal(3), plan(spark.sql("SELECT * FROM limited"))))
+    assert(limited.rows.exists(r => r.value == 3 && r.bound == 2000))
   }
 
   private def notes(sql: String): Seq[(String, String)] =
