@@ -32,6 +32,7 @@ class Expressions:
         self.tables = tables
         self.duck = True
         self.aliases = 0
+        self.keys: list[Column] = []
 
     # ---- ON
 
@@ -41,12 +42,15 @@ class Expressions:
         pairs = [p for p in pairs if p[0].type.family != "bool"]
         if not pairs:
             return None
-        # Mostly the same type: other pairs are compared as a third type.
-        same = [p for p in pairs if p[0].type.family == p[1].type.family]
-        chosen = [
-            self.r.choice(same if same and self.r.random() < 0.7 else pairs)
-            for _ in range(self.r.choice([1, 1, 1, 1, 1, 2]))
-        ]
+        chosen = self.again(left, pairs) if self.r.random() < 0.3 else []
+        if not chosen:
+            # Mostly the same type: other pairs are compared as a third type.
+            same = [p for p in pairs if p[0].type.family == p[1].type.family]
+            chosen = [
+                self.r.choice(same if same and self.r.random() < 0.7 else pairs)
+                for _ in range(self.r.choice([1, 1, 1, 1, 2]))
+            ]
+        self.keys = [a for a, _ in chosen]
         conjuncts: list[Node] = [self.equality(a, b) for a, b in chosen]
         if self.r.random() < 0.15:
             a, b = self.r.choice(pairs)
@@ -54,6 +58,12 @@ class Expressions:
                 self.mark(a, b)
                 conjuncts.append(f"{a.text} {self.r.choice(['<', '<=', '<>', '>='])} {b.text}")
         return Many(" AND ", conjuncts)
+
+    def again(self, left: list[Column], pairs: list[tuple[Column, Column]]) -> list[tuple[Column, Column]]:
+        """The keys of the join before in another order: joins in a row share their partitioning, and reorder their keys."""
+        keys = [a for a in reversed(self.keys) if a in left]
+        found = [[p for p in pairs if p[0] == a and p[0].type.family == p[1].type.family] for a in keys]
+        return [self.r.choice(p) for p in found] if len(keys) > 1 and all(found) else []
 
     def equality(self, a: Column, b: Column) -> Node:
         self.mark(a, b)

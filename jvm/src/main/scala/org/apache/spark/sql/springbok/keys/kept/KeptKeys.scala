@@ -36,7 +36,7 @@ final private[sql] class KeptKeys(
   val bytes: Long = {
     val values = facts.values.stream().mapToLong(KeyFacts.bytes(_) + 64L).sum()
     val named = files.toSeq.map(f => 300L + f.path.toString.length * 4 + f.tag.fold(0)(_.length) * 2).sum
-    values + named + source.settings.size * 100L + source.size * 200L + 2000L
+    values + named + source.settings.size * 100L + source.bytes + 2000L
   }
 }
 

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.keys.kept
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SelfContained
 import org.apache.spark.sql.types.StructType
@@ -27,6 +27,12 @@ final private[sql] case class KeysSource(
 
   /** The number of parts of its expressions. */
   def size: Int = (conjuncts.iterator ++ Iterator(key)).map(SelfContained.size).sum
+
+  /** What its expressions and its table take in memory, in bytes, about. Literals and schemas may be long. */
+  def bytes: Long = {
+    val literals = conjuncts.iterator.flatMap(_.collect { case l: Literal => l.toString.length * 2L }).sum
+    size * 200L + literals + table.schema.json.length * 4L
+  }
 }
 
 private[sql] object KeysSource {
