@@ -41,7 +41,7 @@ class Gain:
 # The suites of the summary, and the files with the figures against `spark` and against `tuned`.
 _SUMMARY = (
     ("TPC-H", "tpch-sf10-plain", "tpch-sf10-plain"),
-    ("Star Schema Benchmark", "ssb-sf10-clustered", "ssb-sf10-clustered"),
+    ("Star Schema Benchmark", "ssb-sf10-clustered-parquet", "ssb-sf10-clustered-parquet"),
     ("TPC-DS, clustered by date", "tpcds-sf10-clustered", "tpcds-sf10-clustered-against-tuned"),
     ("TPC-DS, partitioned by date", "tpcds-sf10-partitioned", "tpcds-sf10-partitioned-against-tuned"),
 )

@@ -60,7 +60,7 @@ class Expressions:
         return Many(" AND ", conjuncts)
 
     def again(self, left: list[Column], pairs: list[tuple[Column, Column]]) -> list[tuple[Column, Column]]:
-        """The keys of the join before in another order: joins in a row share their partitioning, and reorder their keys."""
+        """The keys of the join before in another order: Spark reorders those of joins that share their partitioning."""
         keys = [a for a in reversed(self.keys) if a in left]
         found = [[p for p in pairs if p[0] == a and p[0].type.family == p[1].type.family] for a in keys]
         return [self.r.choice(p) for p in found] if len(keys) > 1 and all(found) else []

@@ -17,8 +17,9 @@ private object WarmUp {
   private val started = new AtomicBoolean
 
   /** Packages whose classes each query with joins uses. */
-  private val packages = Seq("catalyst", "conf", "cost", "keys", "physical", "reason", "record", "rules", "stats")
-    .map(p => s"org/apache/spark/sql/springbok/$p/") :+ "org/apache/spark/sql/execution/springbok/"
+  private val packages =
+    Seq("catalyst", "conf", "cost", "keys", "physical", "reason", "record", "rules", "stats")
+      .map(p => s"org/apache/spark/sql/springbok/$p/") :+ "org/apache/spark/sql/execution/springbok/"
 
   /** Once in a JVM. */
   def start(): Unit = if (started.compareAndSet(false, true)) {

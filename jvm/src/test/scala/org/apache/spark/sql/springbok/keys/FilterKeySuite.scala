@@ -234,7 +234,10 @@ class FilterKeySuite extends SpringbokTest {
         val df = same(
           s"SELECT /*+ MERGE(a) */ count(*) FROM fact f JOIN arrays a ON f.id = $key WHERE a.few = 1"
         )
-        assert(used(df).isEmpty && declined(df).contains("SUMMARY_MISSING"), record(df).filters.map(_.reason.code))
+        assert(
+          used(df).isEmpty && declined(df).contains("SUMMARY_MISSING"),
+          record(df).filters.map(_.reason.code)
+        )
       }
   }
 }

@@ -38,7 +38,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     val filtered = ForgoneFilter.of(j, keys, stats, conf, planning.cluster.cores)
     val sides = Sides.each { s =>
       val known = side(plans(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
-      if (!together) known else known.copy(layout = known.layout.copy(largestPartition = known.size.boundBytes))
+      if (!together) known
+      else known.copy(layout = known.layout.copy(largestPartition = known.size.boundBytes))
     }
     JoinInput(
       sides,
@@ -98,7 +99,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       Layout(
         partitioned = partitioning.isDefined,
         partitions = partitioning.map(_.partitions),
-        largestPartition = if (uncounted(keys, e, planning)) e.boundBytes else shuffle(p).flatMap(largestPartition(_, e)),
+        largestPartition =
+          if (uncounted(keys, e, planning)) e.boundBytes else shuffle(p).flatMap(largestPartition(_, e)),
         sorted = partitioning.exists(_.sortedBy(keys)),
         sent = exchange.isDefined,
         tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf)

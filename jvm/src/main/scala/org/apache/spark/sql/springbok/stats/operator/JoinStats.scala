@@ -35,7 +35,9 @@ private[operator] object JoinStats {
 
   /** With what was measured below of values of variable length. */
   private def rowBytes(j: Join, l: Estimate, r: Estimate, columns: AttributeMap[ColumnStats]): Double = {
-    val sides = Seq(j.left -> l, j.right -> r).filter { case (p, _) => p.outputSet.intersect(j.outputSet).nonEmpty }
+    val sides = Seq(j.left -> l, j.right -> r).filter { case (p, _) =>
+      p.outputSet.intersect(j.outputSet).nonEmpty
+    }
     Estimate.rowBytes(j.output, columns) + sides.map { case (p, e) => e.unexplainedBytes(p.output) }.sum
   }
 

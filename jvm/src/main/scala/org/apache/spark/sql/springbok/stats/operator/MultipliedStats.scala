@@ -11,7 +11,11 @@ private[operator] object MultipliedStats {
   def apply(e: Expand, child: Estimate): Estimate = times(e, child, e.projections.size.toDouble)
 
   def apply(s: Sample, child: Estimate): Estimate =
-    times(s, child, math.min(if (s.withReplacement) Double.MaxValue else 1.0, math.max(0.0, s.upperBound - s.lowerBound)))
+    times(
+      s,
+      child,
+      math.min(if (s.withReplacement) Double.MaxValue else 1.0, math.max(0.0, s.upperBound - s.lowerBound))
+    )
 
   /** The number is known of arrays that are literals, and unknown of columns. */
   def apply(g: Generate, child: => Estimate): Estimate = {

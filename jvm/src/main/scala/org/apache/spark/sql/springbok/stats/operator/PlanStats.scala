@@ -9,7 +9,13 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
-import org.apache.spark.sql.springbok.stats.estimate.{Distinct => DistinctValues, Estimate, Rows, Source, WidenedColumn}
+import org.apache.spark.sql.springbok.stats.estimate.{
+  Distinct => DistinctValues,
+  Estimate,
+  Rows,
+  Source,
+  WidenedColumn
+}
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.source.{ByIdentity, RelationStats, TableFooters}
 
@@ -56,7 +62,9 @@ final class PlanStats(
 
   /** Reads what files tell of the keys of all joins: those of a table at the same time if each read takes long. */
   def readKeys(plan: LogicalPlan): Unit = {
-    val keys = AttributeSet(plan.collect { case j: Join => j.condition.toSeq.flatMap(PlanStats.compared) }.flatten)
+    val keys = AttributeSet(plan.collect { case j: Join =>
+      j.condition.toSeq.flatMap(PlanStats.compared)
+    }.flatten)
     for (leaf <- plan.collectLeaves()) {
       val columns = leaf.output.filter(keys.contains).flatMap(apply(leaf).columns.get)
       val stored = columns.filter(_.distinct.exists(_.isInstanceOf[DistinctValues.Sampled])).map(_.stored)
@@ -127,10 +135,11 @@ private object OneRowEach {
 object PlanStats extends PredicateHelper {
 
   /** The columns that are compared for equality. */
-  private def compared(condition: Expression): Seq[Attribute] = splitConjunctivePredicates(condition).flatMap {
-    case Equality(a, b) => Seq(a, b).collect { case WidenedColumn(c) => c }
-    case _ => Nil
-  }
+  private def compared(condition: Expression): Seq[Attribute] =
+    splitConjunctivePredicates(condition).flatMap {
+      case Equality(a, b) => Seq(a, b).collect { case WidenedColumn(c) => c }
+      case _ => Nil
+    }
 
   /**
    * Estimates that all plannings of a query share, by the very node. Nothing that runs can change them: they are of files

@@ -37,7 +37,9 @@ private[operator] object ProjectStats {
       child: Estimate
   ): Double =
     if (!Estimate.varies(output)) Estimate.rowBytes(output, columns)
-    else Estimate.rowBytes(output, columns) + child.unexplainedBytes(input) + list.map(computedBytes(_, child)).sum
+    else
+      Estimate.rowBytes(output, columns) + child
+        .unexplainedBytes(input) + list.map(computedBytes(_, child)).sum
 
   /** By how many bytes a computed value is longer than its type's default size. */
   private def computedBytes(e: NamedExpression, child: Estimate): Double = e match {

@@ -99,7 +99,9 @@ final private[springbok] class RelationStats {
     }
     val e = estimate(r.output, rows, columns)
     // Text is about as long in memory as in its files.
-    val width = for (n <- rows if footer.isEmpty && n.value > 0; files <- currentFiles(fs)) yield files.sizeInBytes / n.value
+    val width =
+      for (n <- rows if footer.isEmpty && n.value > 0; files <- currentFiles(fs))
+        yield files.sizeInBytes / n.value
     width.fold(e)(w => e.copy(rowBytes = math.max(e.rowBytes, w)))
   }
 

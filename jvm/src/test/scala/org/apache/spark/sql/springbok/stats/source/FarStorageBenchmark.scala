@@ -29,7 +29,10 @@ object FarStorageBenchmark {
     val folder = Files.createTempDirectory("far")
     spark.sql("SELECT id AS k, id % 5 AS grp FROM range(50)").write.parquet(folder.resolve("dim").toString)
     spark.read.parquet(folder.resolve("dim").toString).createOrReplaceTempView("dim")
-    spark.sql("SELECT id * 1000 AS w, id % 7 AS grp FROM range(500)").write.parquet(folder.resolve("wide").toString)
+    spark
+      .sql("SELECT id * 1000 AS w, id % 7 AS grp FROM range(500)")
+      .write
+      .parquet(folder.resolve("wide").toString)
     spark.read.parquet(folder.resolve("wide").toString).createOrReplaceTempView("wide")
     val part = FarTable.part(spark, folder.resolve("one"), rows)
     // The first plannings of a session load classes.
@@ -44,7 +47,8 @@ object FarStorageBenchmark {
       "opened first",
       "opened later"
     )
-    val cellsOf = Seq(1, 100, 10000).map(cells(spark, folder, part, _)) :+ cells(spark, folder, part, 100, wide)
+    val cellsOf =
+      Seq(1, 100, 10000).map(cells(spark, folder, part, _)) :+ cells(spark, folder, part, 100, wide)
     (head +: cellsOf).foreach(r => println(r.mkString(" | ")))
     val results = ("title" -> "Planning a join of a table in a far store") ~
       ("command" -> "make bench-far") ~

@@ -2,8 +2,10 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.orc.OrcConf
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
@@ -169,6 +171,14 @@ private[springbok] object FilePruning {
   /** Whether the footers of all files were read. */
   private def all(t: TableFooters): Boolean = t.files == t.filesRead
 
+  /** Whether files are read by the names of columns, as predicates are, and not by numbers of fields or by positions. */
+  private def byNames(r: HadoopFsRelation): Boolean = r.fileFormat match {
+    case _: OrcFileFormat =>
+      val conf = r.sparkSession.sessionState.newHadoopConfWithOptions(r.options)
+      !OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(conf)
+    case _ => !SQLConf.get.parquetFieldIdReadEnabled
+  }
+
   /**
    * Whether a reader skips rows by comparing keys with what its files hold. Spark's filters cut a decimal down to the digits
    * that a Parquet file has, so all files must be known to have the column's precision. ORC's take a key for a value of the
@@ -181,6 +191,7 @@ private[springbok] object FilePruning {
   def comparable(scan: FileSourceScanExec, column: Attribute, footers: => Option[TableFooters]): Boolean = {
     def each(group: RowGroup => Boolean) = footers.exists(t => all(t) && t.groups.forall(group))
     (scan.relation.fileFormat, column.dataType) match {
+      case _ if !byNames(scan.relation) => false
       case (_: ParquetFileFormat, d: DecimalType) =>
         each(_.precisions.get(column.name).contains(d.precision))
       case (_: ParquetFileFormat, _) => true

@@ -25,7 +25,9 @@ class FileReadersSuite extends SpringbokTest {
     for (keys <- Seq("'ＡＢＣ'", "'ABC'", "'😀x'", "'zzz'", "'ABC', '😀x'")) {
       spark.sql(s"SELECT explode(array($keys)) AS s, 1 AS g").write.mode("overwrite").parquet(path("letters"))
       spark.read.parquet(path("letters")).createOrReplaceTempView("letters")
-      val df = checked("SELECT /*+ RUNTIME_FILTER(l) */ t.s, t.v FROM texts t JOIN letters l ON t.s = l.s WHERE l.g = 1")
+      val df = checked(
+        "SELECT /*+ RUNTIME_FILTER(l) */ t.s, t.v FROM texts t JOIN letters l ON t.s = l.s WHERE l.g = 1"
+      )
       assert(used(df).nonEmpty)
       val plain = keys == "'zzz'" || keys == "'ABC'"
       assert(told(df).exists(_.isRight) == plain, (keys, told(df)))
@@ -37,7 +39,9 @@ class FileReadersSuite extends SpringbokTest {
     spark.sql("SELECT CAST(id AS INT) AS k, id AS v FROM range(1000)").write.orc(path("numbers"))
     spark.read.schema("k STRING, v BIGINT").orc(path("numbers")).createOrReplaceTempView("numbers")
     table("few", "SELECT string(id * 7) AS k, 1 AS g FROM range(10)")
-    val df = checked("SELECT /*+ RUNTIME_FILTER(few) */ n.k, n.v FROM numbers n JOIN few ON n.k = few.k WHERE few.g = 1")
+    val df = checked(
+      "SELECT /*+ RUNTIME_FILTER(few) */ n.k, n.v FROM numbers n JOIN few ON n.k = few.k WHERE few.g = 1"
+    )
     assert(used(df).nonEmpty && told(df).forall(_.isLeft))
   }
 
@@ -47,7 +51,9 @@ class FileReadersSuite extends SpringbokTest {
     Files.writeString(file, """{"k":"x","v":1,"k":"a"}""" + "\n" + """{"k":"b","v":2}""" + "\n"): Unit
     spark.read.schema("k STRING, v BIGINT").json(path("json")).createOrReplaceTempView("objects")
     table("one", "SELECT 'a' AS k, 1 AS g")
-    val df = checked("SELECT /*+ RUNTIME_FILTER(one) */ o.k, o.v FROM objects o JOIN one ON o.k = one.k WHERE one.g = 1")
+    val df = checked(
+      "SELECT /*+ RUNTIME_FILTER(one) */ o.k, o.v FROM objects o JOIN one ON o.k = one.k WHERE one.g = 1"
+    )
     assert(df.count() == 1 && used(df).nonEmpty && told(df).forall(_.isLeft))
   }
 
