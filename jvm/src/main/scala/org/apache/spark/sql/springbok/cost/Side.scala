@@ -87,7 +87,7 @@ final case class SideSize(
  * @param partitions
  *   number of partitions that it is partitioned into, where that is not the shuffle's number
  * @param largestPartition
- *   bytes in memory of its largest partition, where it has been shuffled already
+ *   bytes in memory of its largest partition: of a shuffle that has run, or of one task that may get all of it
  * @param sorted
  *   whether each of its partitions is already sorted by the join keys
  * @param sent

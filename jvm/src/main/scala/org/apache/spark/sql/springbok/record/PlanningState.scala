@@ -126,10 +126,11 @@ object PlanningState {
   /**
    * The state of the whole query: the one that the plan carries or a new one. It adopts those of its subqueries, which Spark
    * optimizes first, each as a query of its own. Some of them have become joins of this plan since. Joins of one query
-   * are told apart by their numbers.
+   * are told apart by their numbers. That a subquery was left to Spark says nothing of its query.
    */
   def ofQuery(plan: LogicalPlan): PlanningState = {
-    val state = of(plan).getOrElse(new PlanningState)
+    val planned = plan.collectFirst(Function.unlift((p: LogicalPlan) => on(p).filter(_.log.left.isEmpty)))
+    val state = planned.getOrElse(new PlanningState)
     def adopt(p: LogicalPlan): Unit = p.foreach { node =>
       on(node).foreach(state.adopt)
       node.innerChildren.foreach {

@@ -157,8 +157,6 @@ class LateFilterSuite extends SpringbokTest {
     held("probe", s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM $probe JOIN $build ON f.k = m.k"): Unit
   }
 
-  // A late filter once made a repeated task write other rows. Spark's shuffle checksums take that for an
-  // indeterminate stage.
   // A shuffled join has its keys in the order of its input's partitioning, and a broadcast join in the query's. The filter of
   // the first key once was made of the second key's values.
   test("a join of two keys whose order changes when it becomes a broadcast join while the scan runs") {
@@ -186,6 +184,8 @@ class LateFilterSuite extends SpringbokTest {
     }
   }
 
+  // A late filter once made a repeated task write other rows. Spark's shuffle checksums take that for an
+  // indeterminate stage.
   test("what became of a late filter in its scan") {
     val late = new LateFilter(-1, 0)
     assert(late.outcome == LateFilter.Outcome(None, 0, 0))

@@ -43,7 +43,7 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 
   /** Bytes of a row of this output that the statistics of its columns do not explain. They are of values of variable length. */
   def unexplainedBytes(output: Seq[Attribute]): Double =
-    math.max(0, rowBytes - Estimate.rowBytes(output, columns))
+    if (Estimate.varies(output)) math.max(0, rowBytes - Estimate.rowBytes(output, columns)) else 0
 
   def distinct(a: Attribute): Option[Distinct] = columns.get(a).flatMap(_.distinct)
 

@@ -33,12 +33,18 @@ private[operator] object JoinStats {
     feedback.fold(e)(unfiltered(j, e, _))
   }
 
-  /** With what was measured below of values of variable length. */
+  /** With what was measured below of values of variable length, but not of broadcasts: those are measured in whole pages. */
   private def rowBytes(j: Join, l: Estimate, r: Estimate, columns: AttributeMap[ColumnStats]): Double = {
-    val sides = Seq(j.left -> l, j.right -> r).filter { case (p, _) =>
-      p.outputSet.intersect(j.outputSet).nonEmpty
+    val measured = Seq(j.left -> l, j.right -> r).collect {
+      case (p, e) if !isBroadcast(p) && p.outputSet.intersect(j.outputSet).nonEmpty =>
+        e.unexplainedBytes(p.output)
     }
-    Estimate.rowBytes(j.output, columns) + sides.map { case (p, e) => e.unexplainedBytes(p.output) }.sum
+    Estimate.rowBytes(j.output, columns) + measured.sum
+  }
+
+  private def isBroadcast(p: LogicalPlan): Boolean = p match {
+    case LogicalQueryStage(_, _: BroadcastQueryStageExec) => true
+    case _ => false
   }
 
   private def matches(l: Rows, r: Rows, domain: Double, leftOnce: Boolean, rightOnce: Boolean): Rows = {

@@ -65,7 +65,7 @@ final class PlanStats(
     val keys = AttributeSet(plan.collect { case j: Join =>
       j.condition.toSeq.flatMap(PlanStats.compared)
     }.flatten)
-    for (leaf <- plan.collectLeaves()) {
+    for (leaf <- plan.collectLeaves() if leaf.output.count(keys.contains) > 1) {
       val columns = leaf.output.filter(keys.contains).flatMap(apply(leaf).columns.get)
       val stored = columns.filter(_.distinct.exists(_.isInstanceOf[DistinctValues.Sampled])).map(_.stored)
       if (stored.size > 1) stored.head.readWith(stored.tail)

@@ -21,8 +21,8 @@ private[operator] object ProjectStats {
 
   /**
    * Bytes of a row of an operator's output. What was measured below and is not explained by the statistics of columns belongs
-   * to values of variable length, and stays if one of those is passed on. A computed value of variable length is as
-   * long as the values that it is computed of.
+   * to values of variable length, and stays if one of those is passed on. Computed values of variable length are
+   * together as long as what they are computed of.
    *
    * @param list
    *   the expressions of the output
@@ -37,16 +37,22 @@ private[operator] object ProjectStats {
       child: Estimate
   ): Double =
     if (!Estimate.varies(output)) Estimate.rowBytes(output, columns)
-    else
-      Estimate.rowBytes(output, columns) + child
-        .unexplainedBytes(input) + list.map(computedBytes(_, child)).sum
+    else Estimate.rowBytes(output, columns) + child.unexplainedBytes(input) + computedBytes(list, child)
 
-  /** By how many bytes a computed value is longer than its type's default size. */
-  private def computedBytes(e: NamedExpression, child: Estimate): Double = e match {
-    case Alias(_: Attribute, _) => 0
-    case a: Alias if !UnsafeRow.isFixedLength(a.dataType) =>
-      val known = a.references.toSeq.flatMap(child.columns.get(_)).flatMap(_.valueBytes).sum
-      math.max(0, known - a.dataType.defaultSize)
-    case _ => 0
+  /** By how many bytes computed values are longer than their types' default sizes. Each source counts once: parts are taken of it. */
+  private def computedBytes(list: Seq[NamedExpression], child: Estimate): Double = {
+    val computed = list.collect {
+      case a: Alias if !a.child.isInstanceOf[Attribute] && !UnsafeRow.isFixedLength(a.dataType) => a
+    }
+    val known =
+      computed.flatMap(a => sources(a.child)).distinct.flatMap(child.columns.get(_)).flatMap(_.valueBytes)
+    math.max(0, known.sum - computed.map(_.dataType.defaultSize).sum)
+  }
+
+  /** The columns whose values may be part of an expression's value: not those that a condition compares. */
+  private def sources(e: Expression): Seq[Attribute] = e match {
+    case a: Attribute => Seq(a)
+    case _: Predicate => Nil
+    case other => other.children.flatMap(sources)
   }
 }

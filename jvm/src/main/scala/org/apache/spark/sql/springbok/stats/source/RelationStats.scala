@@ -11,7 +11,8 @@ import org.apache.spark.sql.execution.datasources.{
   CatalogFileIndex,
   FileIndex,
   HadoopFsRelation,
-  LogicalRelation
+  LogicalRelation,
+  TextBasedFileFormat
 }
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.estimate._
@@ -99,9 +100,10 @@ final private[springbok] class RelationStats {
     }
     val e = estimate(r.output, rows, columns)
     // Text is about as long in memory as in its files.
-    val width =
-      for (n <- rows if footer.isEmpty && n.value > 0; files <- currentFiles(fs))
-        yield files.sizeInBytes / n.value
+    val width = for {
+      n <- rows if n.value > 0 && fs.fileFormat.isInstanceOf[TextBasedFileFormat]
+      files <- currentFiles(fs)
+    } yield files.sizeInBytes / n.value
     width.fold(e)(w => e.copy(rowBytes = math.max(e.rowBytes, w)))
   }
 

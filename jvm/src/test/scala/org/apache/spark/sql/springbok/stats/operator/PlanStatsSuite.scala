@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.catalyst.plans.logical.{LocalLimit, LogicalPlan}
+import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.StatsConf
@@ -313,6 +314,24 @@ class PlanStatsSuite extends SpringbokTest {
     )
     for (sql <- queries) assert(estimate(sql).rowBytes > 1000, sql)
     assert(estimate("SELECT length(t) FROM texts").rowBytes == 16)
+  }
+
+  // Spark measures a broadcast in whole pages.
+  test("the width of a row above a finished broadcast is that of its values") {
+    table("nations", "SELECT id AS n, concat('nation ', id) AS name FROM range(25)")
+    table("suppliers", "SELECT id AS s, id % 25 AS n, concat('supplier ', id) AS text FROM range(1000)")
+    table("deliveries", "SELECT id % 1000 AS s, id AS v FROM range(50000)")
+    val inner = "SELECT s, text, name FROM suppliers JOIN nations ON suppliers.n = nations.n"
+    val df = same(s"SELECT count(*), max(text), max(name) FROM deliveries f JOIN ($inner) x ON f.s = x.s")
+    val sides =
+      record(df).joins.flatMap(_.latest).flatMap(_.input).flatMap(in => Seq(in.left.size, in.right.size))
+    val measured = executed(df).collect { case b: BroadcastQueryStageExec => b }.size
+    assert(sides.count(_.rowBytes > 200) <= measured, sides.map(_.rowBytes))
+    val above = record(df).joins.flatMap(_.latest).last.input.get
+    assert(
+      Seq(above.left.size, above.right.size).exists(s => s.rows.exists(_ <= 1000) && s.rowBytes < 200),
+      above
+    )
   }
 
   test("a limit of each partition bounds no rows") {

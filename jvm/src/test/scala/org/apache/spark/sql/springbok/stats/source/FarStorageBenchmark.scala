@@ -108,7 +108,7 @@ object FarStorageBenchmark {
     def median(of: ((Double, Double, Double, Long, Long)) => Double) = times.map(of).sorted.apply(rounds / 2)
     val (off, first, later) = (median(_._1), median(_._2), median(_._3))
     val label = f"$files%,d" + (if (more.isEmpty) "" else ", with two more keys")
-    label +: Seq(off, first, later, first - off, later - off).map(ms => f"$ms%.0f") :++
-      Seq(times.map(_._4).max, times.map(_._5).max).map(_.toString)
+    val ms = Seq(off, first, later, first - off, later - off).map(ms => f"$ms%.0f")
+    (label +: ms) ++ Seq(times.map(_._4).max, times.map(_._5).max).map(_.toString)
   }
 }

@@ -1,13 +1,11 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.orc.OrcConf
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.LinearColumn
 import org.apache.spark.sql.springbok.conf.FilterConf
@@ -157,12 +155,13 @@ final private[springbok] class FilePruning(
    * strings of Java, which differs for characters from U+E000 on: their first byte is 0xEE or more.
    */
   private def ordered(k: KeyFacts): Boolean = {
-    def plain(v: Any) = v match {
+    def plain(v: Any): Boolean = v match {
       case s: UTF8String => s.getBytes.forall(b => (b & 0xff) < 0xee)
       case _ => true
     }
-    !isOrc || (Option(k.values).fold(Iterator.empty[Any])(_.iterator.asScala) ++
-      k.range.iterator.flatMap { case (low, high) => Iterator(low, high) }).forall(plain)
+    def listed = Option(k.values).toSeq.flatMap(_.toArray.toSeq)
+    def ends = k.range.toSeq.flatMap { case (low, high) => Seq(low, high) }
+    !isOrc || (listed ++ ends).forall(plain(_))
   }
 }
 
@@ -176,7 +175,10 @@ private[springbok] object FilePruning {
     case _: OrcFileFormat =>
       val conf = r.sparkSession.sessionState.newHadoopConfWithOptions(r.options)
       !OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(conf)
-    case _ => !SQLConf.get.parquetFieldIdReadEnabled
+    // Delta numbers fields as well, and names them the same in all files.
+    case f if f.getClass == classOf[ParquetFileFormat] =>
+      !SQLConf.get.parquetFieldIdReadEnabled || !ParquetUtils.hasFieldIds(r.dataSchema)
+    case _ => true
   }
 
   /**

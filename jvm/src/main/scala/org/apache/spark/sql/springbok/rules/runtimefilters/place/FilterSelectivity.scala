@@ -42,7 +42,7 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
   /** The size in bytes of the bloom filter that the creation side's tasks fill, for the keys that it may have. */
   def bloomBytes(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Long = {
     val keys = this.creation(j, creation, on).flatMap { e =>
-      // Too many keys make a bloom filter useless, so what is expected of a sample does not count.
+      // A sample's number is no bound, and a filter with more keys than planned is useless.
       val most = FilterKey.only(on.creation).flatMap(e.distinct).map(_.atMost)
       e.rows.map(r => most.fold(r.bound)(math.min(_, r.bound)))
     }
