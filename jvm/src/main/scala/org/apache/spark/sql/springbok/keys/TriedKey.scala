@@ -1,7 +1,15 @@
 package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Coalesce, Expression, If, IsNull, Literal, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Coalesce,
+  ConditionalExpression,
+  Expression,
+  If,
+  IsNull,
+  Literal,
+  UnaryExpression
+}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, CodeGenerator, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.springbok.catalyst.{LinearColumn, NullOnNull}
@@ -18,8 +26,16 @@ import org.apache.spark.sql.types.DataType
  * rest of its rows pass. Which rows those are depends on their order, so a scan that gives its rows in no fixed order has
  * no such key, nor has one whose rows must go by whole groups. This does not hold for a [[TriedKey.guarded]] key.
  */
-final case class TriedKey(child: Expression) extends UnaryExpression with NullOnNull {
+final case class TriedKey(child: Expression)
+    extends UnaryExpression
+    with NullOnNull
+    with ConditionalExpression {
   import TriedKey._
+
+  // Spark computes what an expression has twice before the expression, and here that would be outside of `try`.
+  override def alwaysEvaluatedInputs: Seq[Expression] = Nil
+  override def withNewAlwaysEvaluatedInputs(inputs: Seq[Expression]): TriedKey = this
+  override def branchGroups: Seq[Seq[Expression]] = Nil
 
   /** Each task's copy counts for itself. */
   private var errors = 0

@@ -71,6 +71,19 @@ class TriedKeySuite extends SpringbokTest {
     assert(tried(df) && used(df).nonEmpty, why(df))
   }
 
+  // What a key has twice was once computed before the key, where nothing catches its error.
+  test("a key that computes a part of it twice") {
+    val key = "(60 DIV (f.few - 3)) * 100 + (60 DIV (f.few - 3)) % 7"
+    for (wholeStage <- Seq("true", "false"))
+      conf("spark.sql.codegen.wholeStage" -> wholeStage, "spark.sql.codegen.factoryMode" -> "CODEGEN_ONLY") {
+        val df =
+          same(
+            s"SELECT /*+ RUNTIME_FILTER(d) */ f.id, d.grp FROM fact f JOIN three t ON f.few <> t.x JOIN $some ON $key = d.num"
+          )
+        assert(tried(df) && used(df).nonEmpty, why(df))
+      }
+  }
+
   test("a query that fails by a row's key fails with the filter, which would have removed the row") {
     val sql = s"SELECT f.id, d.grp FROM words f JOIN $some ON CAST(f.str AS INT) = d.num"
     assert(intercept[Exception](off(spark.sql(sql).collect())).toString.nonEmpty)
