@@ -38,6 +38,8 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     partitionFilters = t.partitionFilters.map(text),
     pushedFilters = t.pushedFilters.map(text),
     scan = t.scan.map(text),
+    slots = t.slots.map(s => s.copy(column = text(s.column))),
+    missingStatistics = t.missingStatistics.map(text),
     bucketing = t.bucketing.map(b => b.copy(columns = b.columns.map(text), sortedBy = b.sortedBy.map(text))),
     storedBy = t.storedBy.map(s => s.copy(columns = s.columns.map(text), text = text(s.text)))
   )

@@ -16,5 +16,8 @@ class SpringbokExplain extends ExtendedExplainGenerator {
     else
       // Spark catches no LinkageError here.
       try ExplainSection.of(plan)
-      catch { case e @ (NonFatal(_) | _: LinkageError) => s"no information: ${e.getClass.getName}" }
+      catch {
+        case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError) =>
+          s"no information: ${e.getClass.getName}"
+      }
 }
