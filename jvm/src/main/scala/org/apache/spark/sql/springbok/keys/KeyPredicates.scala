@@ -61,6 +61,20 @@ private[sql] object KeyPredicates {
     case _ => true
   }
 
+  /**
+   * Whether a value lies at the same place in the order of UTF-8, which statistics are in, and in that of Java's strings, in
+   * which ORC compares them. The orders differ for characters from U+E000 on: their first byte is 0xEE or more.
+   */
+  def inJavasOrder(value: Any): Boolean = value match {
+    case s: UTF8String => s.getBytes.forall(b => (b & 0xff) < 0xee)
+    case _ => true
+  }
+
+  /** The same of all keys that a reader may be told of. */
+  def inJavasOrder(k: KeyFacts): Boolean =
+    Option(k.values).forall(_.toArray.forall(inJavasOrder(_: Any))) &&
+      k.range.forall { case (low, high) => inJavasOrder(low) && inJavasOrder(high) }
+
   private def isDayOfJava(day: Long): Boolean =
     day.isValidInt && DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(day.toInt)) == day
 

@@ -10,6 +10,12 @@ sealed private[springbok] trait PushableKeys {
   /** Ranges of the column's values that are read whatever the keys are, at the ends of its type: see [[on]]. */
   def anyway: Seq[LinearColumn.Span]
 
+  /** See [[KeyPredicates.inJavasOrder]]. */
+  def inJavasOrder: Boolean = this match {
+    case PushableKeys.Keys(facts, _) => KeyPredicates.inJavasOrder(facts)
+    case PushableKeys.Bound(_, value, _) => KeyPredicates.inJavasOrder(value)
+  }
+
   /** The predicate on a column and its kind, as `ofKeys` makes it of keys; None if the column's type has none. */
   def predicate(
       column: Attribute

@@ -14,7 +14,6 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWa
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
 import org.apache.spark.sql.springbok.stats.source.{Footers, RowGroup, TableFiles, TableFooters}
 import org.apache.spark.sql.types._
-import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * What a scan of files can skip by the keys of a build side.
@@ -46,7 +45,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!comparable(scan, column, footers) || !ordered(k)) None
+    else if (!comparable(scan, column, footers) || isOrc && !KeyPredicates.inJavasOrder(k)) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -75,7 +74,7 @@ final private[springbok] class FilePruning(
   def bound(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!comparable(scan, column, footers) || isOrc && value.isInstanceOf[UTF8String]) None
+      else if (!comparable(scan, column, footers) || isOrc && !KeyPredicates.inJavasOrder(value)) None
       else {
         val pruned = Estimate
           .number(value)
@@ -149,20 +148,6 @@ final private[springbok] class FilePruning(
   }
 
   private def partitioned: Boolean = PrunableColumns.partitions(scan, column, conf)
-
-  /**
-   * Whether the reader has the keys in the order of its statistics. ORC's are in the order of UTF-8, and it compares them as
-   * strings of Java, which differs for characters from U+E000 on: their first byte is 0xEE or more.
-   */
-  private def ordered(k: KeyFacts): Boolean = {
-    def plain(v: Any): Boolean = v match {
-      case s: UTF8String => s.getBytes.forall(b => (b & 0xff) < 0xee)
-      case _ => true
-    }
-    def listed = Option(k.values).toSeq.flatMap(_.toArray.toSeq)
-    def ends = k.range.toSeq.flatMap { case (low, high) => Seq(low, high) }
-    !isOrc || (listed ++ ends).forall(plain(_))
-  }
 }
 
 private[springbok] object FilePruning {

@@ -9,6 +9,7 @@ import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.sql.types.StringType
 
 /**
  * Scans that filter themselves when they start. Such a scan names the columns that it takes runtime filters on, as for
@@ -31,9 +32,20 @@ final private[connectors] class OwnFiltering(scan: BatchScanExec) extends ScanCo
     for {
       _ <- Either.cond(PrunableColumns.names(scan, column), (), Reason.columnNotFiltered(scan.table.name))
       _ <- Either.cond(filter.alone, (), Reason.scanShared)
+      _ <- compares(column)
       asked <- keys.predicate(column)(ofKeys(column, _, filter.conf)).toRight(Reason.keysNotTaken)
       taken <- SparkConnectors.runtimeFilter(asked._2).toRight(Reason.keysNotTaken)
     } yield PushedFilter(asked._1, asked._2, PushWay.OwnFiltering(taken))
+
+  /** Iceberg's UUIDs are strings for Spark. A key that is none would fail the scan. */
+  private def compares(column: Attribute): Either[Reason, Unit] = column.dataType match {
+    case _: StringType if IcebergTable.is(scan.table) =>
+      ScanRecipe
+        .of(scan.scan)
+        .toRight(Reason.scanUnknown)
+        .flatMap(_.compares(IcebergTable, column, scan.scan.readSchema))
+    case _ => Right(())
+  }
 
   private def ofKeys(column: Attribute, k: KeyFacts, conf: SQLConf): Option[(String, Expression)] = {
     val predicates = new KeyPredicates(column, conf)

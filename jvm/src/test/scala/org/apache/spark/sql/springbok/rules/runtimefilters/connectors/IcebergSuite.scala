@@ -69,6 +69,21 @@ class IcebergSuite extends IcebergTest {
     assert(files(df) <= 3 && told(df) == Seq(Right("rebuilt")), why(df))
   }
 
+  // ORC has statistics of strings in the order of UTF-8 and compares them in Java's, UTF-16's.
+  test("ORC files with strings between two orders: fullwidth letters and emojis") {
+    spark.sql(
+      "CREATE TABLE ice.db.letters (s STRING, v INT) USING iceberg TBLPROPERTIES ('write.format.default' = 'orc')"
+    )
+    spark.sql("INSERT INTO ice.db.letters VALUES ('ａ', 1), ('ｂ', 2), ('😀', 3)")
+    table("letter", "SELECT 'ｂ' AS s, 1 AS g")
+    conf(shuffled: _*) {
+      val df = same(
+        "SELECT /*+ RUNTIME_FILTER(d) */ f.s, f.v FROM ice.db.letters f JOIN letter d ON f.s = d.s WHERE d.g = 1"
+      )
+      assert(df.count() == 1 && told(df).nonEmpty && told(df).forall(_.isLeft), why(df))
+    }
+  }
+
   test("NaN and negative zero are found") {
     spark.sql("CREATE TABLE ice.db.floats (id BIGINT, x DOUBLE) USING iceberg PARTITIONED BY (x)")
     spark.sql("""INSERT INTO ice.db.floats SELECT id, CASE id % 4 WHEN 0 THEN double('NaN') WHEN 1 THEN -0.0D
