@@ -25,6 +25,7 @@ _TUNED = {
 _NO_FILTERS = {"spark.springbok.runtimeFilter.mode": "OFF"}
 _NO_STRATEGIES = {"spark.springbok.join.enabled": "false"}
 _ORDER = {"spark.springbok.reorder.enabled": "true"}
+_HISTORY = {"spark.springbok.history.enabled": "true"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ ARMS = {
         Arm("springbok", springbok=True),
         Arm("springbok+tuned", springbok=True, analyzed=True, settings=_TUNED),
         Arm("springbok+order", springbok=True, settings=_ORDER),
+        Arm("springbok+history", springbok=True, settings=_HISTORY),
+        Arm("springbok+history+order", springbok=True, settings=_HISTORY | _ORDER),
         Arm("strategies-only", springbok=True, settings=_NO_FILTERS),
         Arm("filters-only", springbok=True, settings=_NO_STRATEGIES),
         Arm("local-filters", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
