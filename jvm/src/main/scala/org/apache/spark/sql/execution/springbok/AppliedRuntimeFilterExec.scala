@@ -44,12 +44,24 @@ case class AppliedRuntimeFilterExec(
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "numPauses" -> SQLMetrics.createMetric(sparkContext, "number of times the filter was not worth testing")
-  ) ++ late.map { _ =>
-    skippedFiles -> SQLMetrics.createMetric(sparkContext, "number of files that were not read")
+  ) ++ late.toSeq.flatMap { _ =>
+    Seq(
+      skippedFiles -> SQLMetrics.createMetric(sparkContext, "number of files that were not read"),
+      skippedGroups -> SQLMetrics.createMetric(sparkContext, "number of row groups that were not read")
+    )
   }
 
   /** Files that tasks have left out of what the scan would read: see [[LateFilesRDD]]. */
   def filesSkipped: Long = metrics.get(skippedFiles).fold(0L)(_.value)
+
+  /** Row groups that tasks have left out. */
+  def rowGroupsSkipped: Long = metrics.get(skippedGroups).fold(0L)(_.value)
+
+  /** How many row groups are skipped, by the footers or as tasks have counted, and how many there are. */
+  def rowGroups: Option[(Long, Int)] =
+    Option(info).flatMap(_.record.effect.rowGroups).map { case (skipped, all) =>
+      (if (late.isDefined) rowGroupsSkipped else skipped.toLong, all)
+    }
 
   private def label: String =
     s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${ExpressionLabel(key)}"
@@ -68,10 +80,11 @@ case class AppliedRuntimeFilterExec(
   /** The filter that the scan does not wait for, if it is one. */
   def late: Option[LateFilter] = predicate.flatMap(_.collectFirst { case LateContains(_, f) => f })
 
-  /** The rows of the scan; if the filter is late and on the columns of folders, without the files of other folders. */
-  private def read(rows: RDD[InternalRow]): RDD[InternalRow] =
-    (for (f <- late; test <- predicate.flatMap(LateFilesRDD.onFolders(_, child)))
-      yield new LateFilesRDD(rows, f, test, longMetric(skippedFiles))).getOrElse(rows)
+  /** The rows of the scan; if the filter is late, without the files and row groups that tasks leave out. */
+  private def read(rows: RDD[InternalRow]): RDD[InternalRow] = {
+    def skipped = LateFilesRDD.Skipped(longMetric(skippedFiles), longMetric(skippedGroups))
+    (for (f <- late; test <- predicate) yield LateFilesRDD.of(rows, f, test, child, skipped)).getOrElse(rows)
+  }
 
   // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
   // one, as a file's are.
@@ -156,6 +169,7 @@ case class AppliedRuntimeFilterExec(
 object AppliedRuntimeFilterExec {
 
   private val skippedFiles = "numFilesSkipped"
+  private val skippedGroups = "numRowGroupsSkipped"
 
   /** Rows of a sample. */
   val sample: Int = 1 << 14

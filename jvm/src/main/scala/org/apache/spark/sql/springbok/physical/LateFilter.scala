@@ -14,15 +14,17 @@ import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{NullOnNull, SparkPlanning}
 import org.apache.spark.sql.springbok.keys.{KeyLookup, KeyType}
+import org.apache.spark.sql.springbok.physical.LateFilterPoll.{BeginPoll, FinalPoll, Poll}
 
 /**
  * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
- * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilterClient]]).
+ * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilterClient]]). A task asks when it is
+ * about to open its files, because it may leave out some of them, and again before its first row.
  *
  * '''Why the answer cannot change''': each row that it removes is removed by the join as well, so it does not matter which
  * of them were tested. What does matter is that a task which is computed again gives the rows that it gave before: Spark
  * compares checksums of what it wrote, and takes a difference for an indeterminate stage. So it is decided once for each
- * partition whether it is tested, by the first of its attempts that asks.
+ * partition whether files are left out, and whether its rows are tested, by the first of its attempts that asks.
  *
  * @param id
  *   unique in the application
@@ -37,13 +39,25 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   @transient private var asked = false
   @transient private var arrived: KeyLookup = _
 
+  /** For a task that is about to open its files: the filter if it may leave out some of them. */
+  def begin(): Option[Arrived] = {
+    val found = LateFilterClient.await(BeginPoll(id, TaskContext.getPartitionId()), waitMs)
+    found.foreach(take)
+    found.filterNot(_.begun)
+  }
+
   /** Whether this task tests its rows. */
   def here(): Boolean = {
     if (!asked) {
-      arrived = LateFilterClient.await(id, TaskContext.getPartitionId(), waitMs).orNull
+      LateFilterClient.await(FinalPoll(id, TaskContext.getPartitionId()), waitMs).foreach(take)
       asked = true
     }
     arrived != null
+  }
+
+  private def take(filter: Arrived): Unit = {
+    arrived = filter.keys.value
+    asked = true
   }
 
   /** For a task that tests its rows: whether it may have an integral key. */
@@ -60,19 +74,36 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   @transient @volatile private var settledAt = Option.empty[Long]
   @transient private lazy val partitions = new ConcurrentHashMap[Int, State]
 
-  /** What a task has to do. The answer for a partition is final once it is not [[LateFilter.Open]]. */
+  /** What a task has to do. The answer for a partition is final once it is [[Arrived]] or [[Never]]. */
   private[physical] def answer(poll: LateFilterPoll): State = (state, poll) match {
-    case (Open, LateFilterPoll.Poll(_, partition)) => Option(partitions.get(partition)).getOrElse(Open)
-    case (now, _) => partitions.computeIfAbsent(poll.partition, _ => if (now == Open) Never else now)
+    case (Open, Poll(_, partition)) => known(partition).filter(_ != Begun).getOrElse(Open)
+    case (now, BeginPoll(_, partition)) =>
+      partitions.computeIfAbsent(partition, _ => if (now == Open) Begun else now)
+    case (now, _) =>
+      partitions.compute(
+        poll.partition,
+        (_, before) =>
+          before match {
+            case null => if (now == Open) Never else now
+            case Begun => afterBegin(now)
+            case _ => before
+          }
+      )
+  }
+
+  private def known(partition: Int): Option[State] = Option(partitions.get(partition))
+
+  /** For a task that reads all of its files. */
+  private def afterBegin(now: State): State = now match {
+    case a: Arrived => a.copy(groups = None, begun = true)
+    case _ => Never
   }
 
   /** Takes what was decided from its finished build side, the first time: the filter, or that there will be none. */
-  def settle(decided: => Option[KeyLookup]): Unit =
-    if (state == Open)
-      settle(decided.fold[State](Never)(keys => Arrived(SparkContext.getActive.get.broadcast(keys))))
+  def decide(decided: => State): Unit = if (state == Open) settle(decided)
 
   /** Whether a partition has been answered for good. */
-  private[springbok] def answered: Boolean = !partitions.isEmpty
+  private[springbok] def answered: Boolean = partitions.values.asScala.exists(_ != Begun)
 
   private[springbok] def settled: Boolean = state != Open
 
@@ -87,7 +118,8 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
     val arrivedMs =
       for (began <- scanBegan; at <- settledAt if state != Never)
         yield math.max(0, at - began) / 1000000
-    Outcome(arrivedMs, tested = answers.count(_ != Never), untested = answers.count(_ == Never))
+    val tested = answers.count(_.isInstanceOf[Arrived])
+    Outcome(arrivedMs, tested, untested = answers.count(_ == Never))
   }
 
   /**
@@ -119,14 +151,33 @@ object LateFilter extends AdaptiveSparkPlanHelper {
   /** What is known of a filter: nothing yet, the filter, or that there will be none. */
   sealed trait State
   case object Open extends State
-  final case class Arrived(keys: Broadcast[KeyLookup]) extends State
   case object Never extends State
+
+  /** Of a partition alone: its task opened all of its files before anything was known, and will ask again. */
+  case object Begun extends State
+
+  /**
+   * @param groups
+   *   leaves out row groups, if that pays
+   * @param begun
+   *   whether the task had opened its files before: it leaves out none of them, and tests its rows
+   */
+  final case class Arrived(
+      keys: Broadcast[KeyLookup],
+      groups: Option[RowGroupTest] = None,
+      begun: Boolean = false
+  ) extends State
+
+  /** The filter, on its way to the executors. */
+  def arrived(keys: KeyLookup, groups: Option[RowGroupTest]): State =
+    Arrived(SparkContext.getActive.get.broadcast(keys), groups)
 
   /**
    * @param arrivedMs
    *   when it was there, in ms after the scan's stage began; 0 if before; None if it never was, or no scan began
    * @param tested,
-   *   untested tasks of the scan that tested their rows by it, and that did not; a task without rows is neither
+   *   untested tasks of the scan that tested their rows by it, and that did not; a task that began without it and has no rows
+   *   is neither
    */
   final private[springbok] case class Outcome(arrivedMs: Option[Long], tested: Int, untested: Int)
 

@@ -7,8 +7,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.{SparkContext, SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.rpc.RpcEndpointRef
-import org.apache.spark.sql.springbok.keys.KeyLookup
-import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
+import org.apache.spark.sql.springbok.physical.LateFilterPoll.Poll
 import org.apache.spark.util.RpcUtils
 
 /** A task's side of late filters: it asks the driver whether a filter has arrived. */
@@ -20,16 +19,18 @@ private[physical] object LateFilterClient extends Logging {
   @volatile private var driver: Option[RpcEndpointRef] = None
 
   /**
-   * For a task, on its first row: the filter if the task has to test its rows, else None. A driver that cannot be asked is
-   * no reason to fail: without the filter all rows pass.
+   * For a task: the filter if the task has to test its rows, with its keys on this executor, else None. A driver that cannot
+   * be asked is no reason to fail: without the filter all rows pass.
    *
+   * @param last
+   *   what the task asks when it waits no longer
    * @param waitMs
    *   how long in ms the task waits for its filters
    */
-  def await(id: Long, partition: Int, waitMs: Long): Option[KeyLookup] = {
+  def await(last: LateFilterPoll, waitMs: Long): Option[LateFilter.Arrived] = {
     val end = waitsUntil(TaskContext.get(), waitMs)
     def poll: LateFilterPoll =
-      if (waitMs > 0 && System.nanoTime < end) Poll(id, partition) else FinalPoll(id, partition)
+      if (waitMs > 0 && System.nanoTime < end) Poll(last.filter, last.partition) else last
     try {
       var found = ask(poll)
       while (found == LateFilter.Open) {
@@ -37,7 +38,9 @@ private[physical] object LateFilterClient extends Logging {
         found = ask(poll)
       }
       found match {
-        case LateFilter.Arrived(keys) => Some(keys.value)
+        case arrived: LateFilter.Arrived =>
+          arrived.keys.value: Unit
+          Some(arrived)
         case _ => None
       }
     } catch {

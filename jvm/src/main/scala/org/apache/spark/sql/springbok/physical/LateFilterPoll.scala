@@ -15,6 +15,9 @@ private[physical] object LateFilterPoll {
   /** The task will ask again if the filter is not there. */
   final case class Poll(filter: Long, partition: Int) extends LateFilterPoll
 
+  /** The task is about to open its files: without the filter it reads all of them, and asks again before its first row. */
+  final case class BeginPoll(filter: Long, partition: Int) extends LateFilterPoll
+
   /** The task will not ask again: without the filter it does not test its rows. */
   final case class FinalPoll(filter: Long, partition: Int) extends LateFilterPoll
 
@@ -23,15 +26,20 @@ private[physical] object LateFilterPoll {
    * message of an unknown class closes the connection between executor and driver.
    */
   def encode(poll: LateFilterPoll): Array[Long] = {
-    val last = poll match {
-      case _: FinalPoll => 1L
+    val kind = poll match {
       case _: Poll => 0L
+      case _: FinalPoll => 1L
+      case _: BeginPoll => 2L
     }
-    Array(poll.filter, poll.partition.toLong, last)
+    Array(poll.filter, poll.partition.toLong, kind)
   }
 
   def decode(message: Array[Long]): LateFilterPoll = {
     val (filter, partition) = (message(0), message(1).toInt)
-    if (message(2) == 1) FinalPoll(filter, partition) else Poll(filter, partition)
+    message(2) match {
+      case 0 => Poll(filter, partition)
+      case 1 => FinalPoll(filter, partition)
+      case _ => BeginPoll(filter, partition)
+    }
   }
 }

@@ -3,18 +3,18 @@ package org.apache.spark.sql.springbok.physical
 import java.nio.ByteBuffer
 
 import org.apache.spark.SparkEnv
-import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.springbok.keys.KeyLookup
 
 /** The driver's answer to a [[LateFilterPoll]] as bytes, for the same reason. */
 private[physical] object LateFilterReply {
   private val never = Array[Byte](0)
+  private val begun = Array[Byte](1)
 
   def encode(state: LateFilter.State): Array[Byte] = state match {
     case LateFilter.Open => Array.emptyByteArray
     case LateFilter.Never => never
-    case LateFilter.Arrived(keys) =>
-      val bytes = serializer.serialize(keys)
+    case LateFilter.Begun => begun
+    case arrived: LateFilter.Arrived =>
+      val bytes = serializer.serialize(arrived)
       val copy = new Array[Byte](bytes.remaining)
       bytes.get(copy)
       copy
@@ -22,11 +22,9 @@ private[physical] object LateFilterReply {
 
   def decode(bytes: Array[Byte]): LateFilter.State = bytes.length match {
     case 0 => LateFilter.Open
-    case 1 => LateFilter.Never
+    case 1 => if (bytes.sameElements(begun)) LateFilter.Begun else LateFilter.Never
     case _ =>
-      LateFilter.Arrived(
-        serializer.deserialize[Broadcast[KeyLookup]](ByteBuffer.wrap(bytes), getClass.getClassLoader)
-      )
+      serializer.deserialize[LateFilter.Arrived](ByteBuffer.wrap(bytes), getClass.getClassLoader)
   }
 
   private def serializer = SparkEnv.get.closureSerializer.newInstance()

@@ -105,7 +105,7 @@ final private[springbok] class ObservedRows(tableRows: HadoopFsRelation => Optio
 
   /** Whether the scan was told of a filter and may have skipped rows. */
   private def told(f: AppliedRuntimeFilterExec): Boolean = {
-    val pushed = f.predicate.isEmpty || f.info == null || f.filesSkipped > 0 ||
+    val pushed = f.predicate.isEmpty || f.info == null || f.filesSkipped + f.rowGroupsSkipped > 0 ||
       f.info.record.effect.pushed.exists(_.isRight)
     pushed && !f.collectLeaves().exists {
       case s: FileSourceScanExec => outputRows(s).exists(n => tableRows(s.relation).contains(n.toDouble))

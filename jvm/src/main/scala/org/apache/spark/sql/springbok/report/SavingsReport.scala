@@ -61,7 +61,7 @@ final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumb
   private def rowsSkipped(lowest: PlanNode, came: Long, filters: Seq[AppliedRuntimeFilterExec]): Double =
     filters.head.collectLeaves().headOption match {
       case Some(s: FileSourceScanExec) =>
-        val part = filters.flatMap(f => FragmentReport.filter(f)).flatMap(_.effect.rowGroups).collect {
+        val part = filters.flatMap(_.rowGroups).collect {
           case (removed, all) if all > 0 => removed.toDouble / all
         }
         val most = part.maxOption.getOrElse(0.0) * numbers.footers(s.relation).fold(0.0)(_.rows)

@@ -1,11 +1,19 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.cost.Cluster
+import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{
+  FilterWorth,
+  FinishedKeys,
+  PushableKeys,
+  PushedFilter
+}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.types.DataType
 
@@ -48,6 +56,43 @@ private[springbok] object ScanConnector {
       cores: Int,
       conf: SQLConf
   )
+
+  object Filter {
+
+    /** A filter whose build side has finished. */
+    def of(keys: FinishedKeys, key: Expression, worth: FilterWorth, conf: SQLConf): Filter = Filter(
+      keyType = key.dataType,
+      alone = worth.info.pushable,
+      regardless = worth.regardless,
+      retained = worth.expected(keys.retained(worth.info.domain)),
+      cores = Cluster.of(SparkSession.active.sparkContext, conf).cores,
+      conf = conf
+    )
+  }
+
+  /** A filter on this key as the scan takes it, if the scan can skip something by it. */
+  def push(
+      scan: SparkPlan,
+      key: Expression,
+      told: PushableKeys,
+      filter: Filter
+  ): Either[Reason, PushedFilter] =
+    onColumn(scan, key, told).flatMap { case (column, keys) => of(scan).push(column, keys, filter) }
+
+  /** A column of the scan, and what the scan is told of its values. */
+  private def onColumn(
+      scan: SparkPlan,
+      key: Expression,
+      told: PushableKeys
+  ): Either[Reason, (Attribute, PushableKeys)] =
+    FilterKey.column(key, scan) match {
+      case Some(a) => Right(a -> told)
+      case None =>
+        for {
+          linear <- FilterKey.linear(key, scan).toRight(Reason.noScanColumn)
+          same <- told.on(linear).toRight(Reason.keysNotTaken)
+        } yield linear.column -> same
+    }
 
   def of(scan: SparkPlan): ScanConnector = scan match {
     case s: FileSourceScanExec => new FileConnector(s)

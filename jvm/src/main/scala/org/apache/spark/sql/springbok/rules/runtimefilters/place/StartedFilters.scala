@@ -5,13 +5,7 @@ import org.apache.spark.sql.springbok.keys.{KeyLookup, SourceKey, SplitBlockBloo
 import org.apache.spark.sql.springbok.physical.{CollectKeys, LateFilter}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{BuildFacts, FilterRecord}
-import org.apache.spark.sql.springbok.rules.runtimefilters.{
-  FilterWorth,
-  FinishedKeys,
-  RowTest,
-  RowTestChoice,
-  Verdict
-}
+import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, FinishedKeys, RowTestChoice, Verdict}
 
 /** A late filter whose scan has started. Its build side must summarize its key. */
 final private[springbok] case class StartedFilter(
@@ -38,37 +32,33 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
       key <- BuildSides.sourceKey(side.source.exchange, side.join, side.side, on, planning.rows)
     } yield {
       for (late <- at.late if BuildSides.finished(side.source.exchange))
-        late.settle(decided(at, key, side))
+        late.decide(decided(at, key, side))
       StartedFilter(at.info.record, key, planning.selectivity.bloomBytes(side.join, side.side, on))
     }
 
-  /** The keys for the scan's tasks, None if they are not worth their tests. */
-  private def decided(
-      at: AppliedRuntimeFilterExec,
-      key: SourceKey,
-      side: CreationSide
-  ): Option[KeyLookup] = {
+  /** The filter for the scan's tasks, or that there is none because it is not worth its tests. */
+  private def decided(at: AppliedRuntimeFilterExec, key: SourceKey, side: CreationSide): LateFilter.State = {
     val record = at.info.record
     val worth = new FilterWorth(at.info, at.key, planning.conf)
+    def declined(why: Reason, found: BuildFacts): LateFilter.State = {
+      record.decline(why, found)
+      LateFilter.Never
+    }
     FinishedKeys.read(key, side.source.exchange, worth, planning.conf) match {
-      case Left(declined) =>
-        record.decline(declined.why, declined.found)
-        None
+      case Left(d) => declined(d.why, d.found)
       case Right(keys) =>
         val retained = keys.retained(at.info.domain)
         val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), retained)
         new RowTestChoice(worth, keys, planning.conf).ofKeys match {
-          case Left(why) =>
-            record.decline(why, found)
-            None
+          case Left(why) => declined(why, found)
           case Right(test) =>
             CollectKeys(at.info, key, side.source.exchange, keys.facts, planning.conf)
-            record.use(Seq("late", test.kind), found, late(test, found).effect)
-            Some(test.keySet.fold[KeyLookup](SplitBlockBloom.ofBytes(32))(_.built(keys)))
+            val skipped = SkippedGroups.of(at, keys, worth, planning.conf)
+            val late = Verdict.Apply(skipped.map(_._1), Some(test), found)
+            record.use("late" +: late.kinds, found, late.effect)
+            val set = test.keySet.fold[KeyLookup](SplitBlockBloom.ofBytes(32))(_.built(keys))
+            LateFilter.arrived(set, skipped.toOption.map(_._2))
         }
     }
   }
-
-  private def late(test: RowTest, found: BuildFacts): Verdict.Apply =
-    Verdict.Apply(Left(Reason.scanStarted), Some(test), found)
 }

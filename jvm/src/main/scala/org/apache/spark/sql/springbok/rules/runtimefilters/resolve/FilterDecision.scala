@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{And, Expression}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{
@@ -10,8 +10,7 @@ import org.apache.spark.sql.execution.springbok.{
 }
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
-import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, SourceKey, TriedKey}
+import org.apache.spark.sql.springbok.keys.{Comparison, SourceKey, TriedKey}
 import org.apache.spark.sql.springbok.physical.CollectKeys
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.BuildFacts
@@ -88,29 +87,8 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   private def push(told: PushableKeys, keys: FinishedKeys): Either[Reason, PushedFilter] =
     for {
       scan <- f.child.collectLeaves().headOption.toRight(Reason.noScanColumn)
-      at <- onColumn(told, scan)
-      pushed <- ScanConnector.of(scan).push(at._1, at._2, asked(keys))
+      pushed <- ScanConnector.push(scan, f.key, told, ScanConnector.Filter.of(keys, f.key, worth, conf))
     } yield pushed
-
-  /** A column of the scan, and what the scan is told of its values. */
-  private def onColumn(told: PushableKeys, scan: SparkPlan): Either[Reason, (Attribute, PushableKeys)] =
-    FilterKey.column(f.key, scan) match {
-      case Some(a) => Right(a -> told)
-      case None =>
-        for {
-          linear <- FilterKey.linear(f.key, scan).toRight(Reason.noScanColumn)
-          same <- told.on(linear).toRight(Reason.keysNotTaken)
-        } yield linear.column -> same
-    }
-
-  private def asked(keys: FinishedKeys): ScanConnector.Filter = ScanConnector.Filter(
-    keyType = f.key.dataType,
-    alone = f.info.pushable,
-    regardless = worth.regardless,
-    retained = worth.expected(keys.retained(f.info.domain)),
-    cores = Cluster.of(SparkSession.active.sparkContext, conf).cores,
-    conf = conf
-  )
 
   // ---- build and log
 
