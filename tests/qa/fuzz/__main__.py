@@ -10,8 +10,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from lake import CATALOGS
 from pyspark.sql import SparkSession
 
 from qa.fuzz import changes, engine
+from qa.fuzz.beside import Beside
 from qa.fuzz.data import Table, tables
-from qa.fuzz.engine import FORCED, OFF, ON, Failed, Settings, TooLong
+from qa.fuzz.engine import FORCED, HISTORY, OFF, ON, Answer, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
 from qa.fuzz.tree import minimize
 
@@ -31,7 +34,9 @@ PRUNED = re.compile(r"IN dynamicpruning#\d+ has not finished")
 # A join of a table whose filters wait for nothing else.
 JOINS_TABLE = re.compile(r"FROM t\d a\d+ (?:SEMI )?JOIN t\d")
 
-HISTORY = "spark.springbok.history.enabled"
+
+# Asks the second application.
+Ask = Callable[[Settings], Future[Answer]]
 
 
 @dataclass
@@ -64,12 +69,15 @@ class Fuzzer:
         out: Any = sys.stdout,
         always: Settings | None = None,
         steps: int = 0,
+        beside: Beside | None = None,
     ) -> None:
         self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
         # Settings of all runs with Springbok.
         self.always = always or {}
         # How often tables change while a query is run again and again.
         self.steps = steps
+        # It runs the queries of some seeds at the same time.
+        self.beside = beside
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -77,6 +85,10 @@ class Fuzzer:
         r = random.Random(seed)
         data = tables(r)
         where = self.folder / f"seed{seed}"
+        beside = self.beside if seed % 3 == 0 else None
+        if beside:
+            for t in data:
+                t.storage = "files"
         try:
             engine.load(self.spark, data, where, r, self.form)
             # DuckDB would keep the tables as they were at first.
@@ -89,7 +101,8 @@ class Fuzzer:
                 for done, failed in changes.states(self.spark, query.sql(), data, where, own, self.steps):
                     self.changed(f"seed {seed} query {n}{done}", bool(done), failed)
                     if only is None or only == n:
-                        self.one(f"seed {seed} query {n}{done}", query, common, plans, duck)
+                        ask = partial(beside.answer, data, where, query.sql()) if beside else None
+                        self.one(f"seed {seed} query {n}{done}", query, common, plans, duck, ask)
             if duck is not None:
                 duck.close()
         finally:
@@ -120,7 +133,9 @@ class Fuzzer:
             self.tally.counts["refused changes"] += 1
             self.say(f"{name}: {failed[:300]}", "refused change")
 
-    def one(self, name: str, query: Query, common: Settings, plans: list[Plan], duck: Any) -> None:
+    def one(
+        self, name: str, query: Query, common: Settings, plans: list[Plan], duck: Any, ask: Ask | None = None
+    ) -> None:
         counts = self.tally.counts
         sql = query.sql()
         expected = self.answer(sql, OFF | common)
@@ -144,10 +159,13 @@ class Fuzzer:
             # The second time with the keys of the first.
             for again in (False, True) if HISTORY in plan.settings else (False,):
                 since = time.time()
+                other = ask(plan.settings) if ask else None
                 got = self.answer(sql, plan.settings)
                 if HISTORY in plan.settings:
                     plan.used = self.learned(since, before, again)
                 self.check(name, query, plan, common, expected, got)
+                if other:
+                    self.check(name, query, replace(plan, kind="beside"), common, expected, other.result())
 
     def learned(self, since: float, before: set[str], again: bool) -> set[str]:
         """What the last run has used of the queries before; counted, and compared with the run before a change."""
@@ -164,7 +182,7 @@ class Fuzzer:
         plan: Plan,
         common: Settings,
         expected: Counter[Any],
-        got: Counter[Any] | Failed | TooLong,
+        got: Answer,
     ) -> None:
         settings, kind = plan.settings, plan.kind
         self.tally.counts[kind] += 1
@@ -186,7 +204,7 @@ class Fuzzer:
             a, b = self.answer(sql, OFF | common), self.answer(sql, settings)
             return isinstance(a, Counter) and not isinstance(b, TooLong) and a != b
 
-        def described(a: Counter[Any] | Failed | TooLong, b: Counter[Any] | Failed | TooLong) -> str:
+        def described(a: Answer, b: Answer) -> str:
             if isinstance(a, Counter) and isinstance(b, Counter):
                 return f"  missing {list((a - b).items())[:5]} more {list((b - a).items())[:5]}"
             return f"  {str(b)[:3000]}"
@@ -231,12 +249,9 @@ class Fuzzer:
                 "duck",
             )
 
-    def answer(self, sql: str, settings: Settings) -> Counter[Any] | Failed | TooLong:
+    def answer(self, sql: str, settings: Settings) -> Answer:
         self.tally.counts["runs"] += 1
-        try:
-            return engine.rows(self.spark, sql, settings)
-        except (Failed, TooLong) as e:
-            return e
+        return engine.answer(self.spark, sql, settings)
 
     def say(self, text: str, kind: str) -> None:
         self.tally.counts[f"said {kind}"] += 1
@@ -291,9 +306,17 @@ def application(args: argparse.Namespace, folder: Path, start: float, most: floa
     seeds = iter(range(int(first), int(last or first) + 1))
     spark = engine.session(folder / "warehouse", args.format)
     steps = 3 if args.changing else 0
+    beside = Beside(folder / "beside") if args.changing and not args.format else None
     fuzzers = [
         Fuzzer(
-            spark.newSession(), folder, args.queries, args.runs, args.format, always=always(args, folder), steps=steps
+            spark.newSession(),
+            folder,
+            args.queries,
+            args.runs,
+            args.format,
+            always=always(args, folder),
+            steps=steps,
+            beside=beside,
         )
         for _ in range(args.sessions)
     ]
@@ -313,6 +336,8 @@ def application(args: argparse.Namespace, folder: Path, start: float, most: floa
 
     with ThreadPoolExecutor(args.sessions) as pool:
         list(pool.map(work, fuzzers))
+    if beside:
+        beside.stop()
     spark.stop()
     return found()
 

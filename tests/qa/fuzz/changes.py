@@ -201,6 +201,8 @@ def _in_lake(spark: SparkSession, kind: str, t: Table, where: Path, r: random.Ra
             spark.sql(f"OPTIMIZE {name}").collect()
         case "add a column" | "widen a column":
             column, changed = _column(kind, t, r)
+            if t.storage == "delta":
+                spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
             how = f"ALTER COLUMN {column} TYPE" if column in dict(t.columns) else f"ADD COLUMN {column}"
             spark.sql(f"ALTER TABLE {name} {how} {changed.sql}")
             _have(t, column, changed)

@@ -27,6 +27,7 @@ from qa.fuzz import lake
 from qa.fuzz.data import Table, arrow_schema, write
 
 ON = "spark.springbok.enabled"
+HISTORY = "spark.springbok.history.enabled"
 FORCED = "spark.springbok.internal.forced"
 Settings = dict[str, str]
 # Tables are small: compiling takes longer than interpreting.
@@ -183,8 +184,7 @@ def settle(spark: SparkSession) -> None:
 
 
 def learned(spark: SparkSession, since: float) -> set[str]:
-    """What a query that was started since has used of the ones before. Later ones can learn from it."""
-    settle(spark)
+    """What a query that was started since, with the history on, has used of the ones before."""
     used = set()
     last = [r for r in springbok.last_reports(spark, 1) if r.execution and r.execution.start_ms >= int(since * 1000)]
     for report in last:
@@ -232,6 +232,17 @@ class Failed(Exception):
     """The query failed."""
 
 
+Answer = Counter[Any] | Failed | TooLong
+
+
+def answer(spark: SparkSession, sql: str, settings: Settings) -> Answer:
+    """The answer, or why there is none."""
+    try:
+        return rows(spark, sql, settings)
+    except (Failed, TooLong) as e:
+        return e
+
+
 def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20) -> Counter[Any]:
     """The answer, in no order.
 
@@ -251,7 +262,11 @@ def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20)
     timer.start()
     try:
         with temporarily(spark, settings):
-            return Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
+            found = Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
+            if HISTORY in settings:
+                # What is learned is decided by the settings when the query has ended.
+                settle(spark)
+            return found
     except Exception as e:
         if late.is_set():
             raise TooLong from e
