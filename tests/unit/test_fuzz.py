@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import random
+import zlib
+from pathlib import Path
 
-from qa.fuzz.data import tables
+import pytest
+from qa.fuzz import changes
+from qa.fuzz.data import Table, tables, write
 from qa.fuzz.queries import Generator
 from qa.fuzz.tree import Many, Node, Opt, minimize, render
+from springbok import history
 
 
 def test_a_seed_gives_the_same_queries() -> None:
@@ -22,3 +27,47 @@ def test_a_failing_query_is_made_small() -> None:
     tree: Node = ["SELECT * FROM t", Many(" AND ", ["a = 1", "b = 2", "c = 3"], " WHERE ", all=True), Opt(" LIMIT 3")]
     assert render(tree) == "SELECT * FROM t WHERE a = 1 AND b = 2 AND c = 3 LIMIT 3"
     assert minimize(tree, lambda sql: "b = 2" in sql) == "SELECT * FROM t WHERE b = 2"
+
+
+def test_files_change_and_stay_readable(tmp_path: Path) -> None:
+    for seed in range(6):
+        for t in tables(random.Random(seed)):
+            r = random.Random(seed)
+            path = write(t, tmp_path / str(seed), r)
+            for kind in r.sample(changes.FILE_CHANGES, len(changes.FILE_CHANGES)):
+                changes.in_files(kind, t, path, r)
+                assert changes.contents(t, path).column_names == [n for n, _ in t.columns], kind
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tuple[Table, Path]:
+    t = next(t for t in tables(random.Random(1)) if t.arrow.num_rows > 100)
+    return t, write(t, tmp_path, random.Random(1))
+
+
+def test_a_file_is_replaced_and_looks_the_same(table: tuple[Table, Path]) -> None:
+    t, path = table
+    before = {f: (f.stat().st_size, f.stat().st_mtime_ns) for f in path.iterdir()}
+    changes.in_files("in place", t, path, random.Random(2))
+    assert {f: (f.stat().st_size, f.stat().st_mtime_ns) for f in path.iterdir()} == before
+    found = changes.contents(t, path)
+    assert 0 < found.num_rows < t.arrow.num_rows
+
+
+def test_rows_come_and_go(table: tuple[Table, Path]) -> None:
+    t, path = table
+    changes.in_files("delete", t, path, random.Random(2))
+    fewer = changes.contents(t, path).num_rows
+    assert 0 < fewer < t.arrow.num_rows
+    changes.in_files("append", t, path, random.Random(3))
+    assert changes.contents(t, path).num_rows > fewer
+
+
+def test_a_poisoned_history_is_read_and_wrong(tmp_path: Path) -> None:
+    texts = [f'{{"v":1,"rows":1000,"key":"{i:032x}","runs":1,"last":5,"inputs":[]}}' for i in range(20)]
+    lines = [f"{zlib.crc32(t.encode()):08x} {t}\n" for t in texts]
+    (tmp_path / "history-aa-0.jsonl").write_text("".join(lines))
+    assert changes.poison(tmp_path, random.Random(1)) == 20
+    found = history.read(tmp_path)
+    assert len(found.entries) == 20 and found.ignored == 0
+    assert len({e.rows for e in found.entries}) > 2

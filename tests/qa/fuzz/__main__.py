@@ -10,17 +10,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lake import CATALOGS
 from pyspark.sql import SparkSession
 
-from qa.fuzz import engine
-from qa.fuzz.data import tables
-from qa.fuzz.engine import OFF, ON, Failed, Settings, TooLong
+from qa.fuzz import changes, engine
+from qa.fuzz.beside import Beside
+from qa.fuzz.data import Table, tables
+from qa.fuzz.engine import FORCED, HISTORY, OFF, ON, Answer, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
 from qa.fuzz.tree import minimize
 
@@ -28,7 +31,21 @@ from qa.fuzz.tree import minimize
 # build side broadcast, it fails without Springbok as well.
 PRUNED = re.compile(r"IN dynamicpruning#\d+ has not finished")
 
-HISTORY = "spark.springbok.history.enabled"
+# A join of a table whose filters wait for nothing else.
+JOINS_TABLE = re.compile(r"FROM t\d a\d+ (?:SEMI )?JOIN t\d")
+
+
+# Asks the second application.
+Ask = Callable[[Settings], Future[Answer]]
+
+
+@dataclass
+class Plan:
+    """Settings of a run, what kind of run it is, and what the last one has used of the queries before."""
+
+    kind: str
+    settings: Settings
+    used: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -51,10 +68,16 @@ class Fuzzer:
         form: str = "",
         out: Any = sys.stdout,
         always: Settings | None = None,
+        steps: int = 0,
+        beside: Beside | None = None,
     ) -> None:
         self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
         # Settings of all runs with Springbok.
         self.always = always or {}
+        # How often tables change while a query is run again and again.
+        self.steps = steps
+        # It runs the queries of some seeds at the same time.
+        self.beside = beside
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -62,25 +85,59 @@ class Fuzzer:
         r = random.Random(seed)
         data = tables(r)
         where = self.folder / f"seed{seed}"
+        beside = self.beside if seed % 3 == 0 else None
+        if beside:
+            for t in data:
+                t.storage = "files"
         try:
             engine.load(self.spark, data, where, r, self.form)
-            duck = engine.duck(data)
+            # DuckDB would keep the tables as they were at first.
+            duck = None if self.steps else engine.duck(data)
             for n in range(self.queries):
                 # Each query has its own numbers: one can be run alone.
                 own = random.Random(seed * 1000 + n)
-                query = Generator(own, data).query()
-                if only is None or only == n:
-                    self.one(f"seed {seed} query {n}", query, own, duck)
-            duck.close()
+                query = self.query(own, data)
+                common, plans = self.plans(own)
+                for done, failed in changes.states(self.spark, query.sql(), data, where, own, self.steps):
+                    self.changed(f"seed {seed} query {n}{done}", bool(done), failed)
+                    if only is None or only == n:
+                        ask = partial(beside.answer, data, where, query.sql()) if beside else None
+                        self.one(f"seed {seed} query {n}{done}", query, common, plans, duck, ask)
+            if duck is not None:
+                duck.close()
         finally:
             engine.unload(self.spark, data, where)
             shutil.rmtree(where, ignore_errors=True)
         self.tally.counts["seeds"] += 1
 
-    def one(self, name: str, query: Query, r: random.Random, duck: Any) -> None:
+    def query(self, r: random.Random, data: list[Table]) -> Query:
+        """A random query; where tables change mostly one that can keep keys of a table."""
+        made = [Generator(r, data).query() for _ in range(5 if self.steps else 1)]
+        return max(made, key=lambda q: JOINS_TABLE.search(q.sql()) is not None)
+
+    def plans(self, r: random.Random) -> tuple[Settings, list[Plan]]:
+        """The settings of all runs of a query, and those of each."""
+        common: Settings = {"spark.sql.ansi.enabled": "false"} if r.random() < 0.7 else {}
+        off = [Plan("off", OFF | common | {"spark.sql.adaptive.enabled": "false"})] if r.random() < 0.1 else []
+        on = [common | engine.random_settings(r) | self.always for _ in range(self.runs)]
+        if self.steps:
+            # What is forced depends on no history.
+            on = [s if r.random() < 0.5 else {k: v for k, v in s.items() if k != FORCED} for s in on]
+            on = [s if r.random() < 0.3 else s | engine.KEEPING for s in on]
+        return common, off + [Plan("on", s) for s in on]
+
+    def changed(self, name: str, done: bool, failed: str | None) -> None:
+        """Counts a change of the tables."""
+        self.tally.counts["changes"] += done and failed is None
+        if failed is not None:
+            self.tally.counts["refused changes"] += 1
+            self.say(f"{name}: {failed[:300]}", "refused change")
+
+    def one(
+        self, name: str, query: Query, common: Settings, plans: list[Plan], duck: Any, ask: Ask | None = None
+    ) -> None:
         counts = self.tally.counts
         sql = query.sql()
-        common: Settings = {"spark.sql.ansi.enabled": "false"} if r.random() < 0.7 else {}
         expected = self.answer(sql, OFF | common)
         counts["queries"] += 1
         if counts["queries"] % 50 == 0:
@@ -95,20 +152,39 @@ class Fuzzer:
                 self.say(f"{name} is invalid: {str(expected)[:300]}\n  {sql}", "invalid")
             return
         counts["nonempty"] += bool(expected)
-        if query.duck:
+        if query.duck and duck is not None:
             self.against_duck(name, sql, expected, duck)
-        if r.random() < 0.1:
-            self.check(name, query, OFF | common | {"spark.sql.adaptive.enabled": "false"}, common, expected, "off")
-        for _ in range(self.runs):
-            settings = common | engine.random_settings(r) | self.always
+        for plan in plans:
+            before = plan.used
             # The second time with the keys of the first.
-            for _ in range(2 if HISTORY in settings else 1):
-                self.check(name, query, settings, common, expected, "on")
+            for again in (False, True) if HISTORY in plan.settings else (False,):
+                since = time.time()
+                other = ask(plan.settings) if ask else None
+                got = self.answer(sql, plan.settings)
+                if HISTORY in plan.settings:
+                    plan.used = self.learned(since, before, again)
+                self.check(name, query, plan, common, expected, got)
+                if other:
+                    self.check(name, query, replace(plan, kind="beside"), common, expected, other.result())
+
+    def learned(self, since: float, before: set[str], again: bool) -> set[str]:
+        """What the last run has used of the queries before; counted, and compared with the run before a change."""
+        used = engine.learned(self.spark, since)
+        self.tally.counts.update(used)
+        if "kept keys" in before and not again:
+            self.tally.counts["kept keys, then none" if "kept keys" not in used else "kept keys, then kept keys"] += 1
+        return used
 
     def check(
-        self, name: str, query: Query, settings: Settings, common: Settings, expected: Counter[Any], kind: str
+        self,
+        name: str,
+        query: Query,
+        plan: Plan,
+        common: Settings,
+        expected: Counter[Any],
+        got: Answer,
     ) -> None:
-        got = self.answer(query.sql(), settings)
+        settings, kind = plan.settings, plan.kind
         self.tally.counts[kind] += 1
         if got == expected or isinstance(got, TooLong):
             self.tally.counts["too long"] += isinstance(got, TooLong)
@@ -128,7 +204,7 @@ class Fuzzer:
             a, b = self.answer(sql, OFF | common), self.answer(sql, settings)
             return isinstance(a, Counter) and not isinstance(b, TooLong) and a != b
 
-        def described(a: Counter[Any] | Failed | TooLong, b: Counter[Any] | Failed | TooLong) -> str:
+        def described(a: Answer, b: Answer) -> str:
             if isinstance(a, Counter) and isinstance(b, Counter):
                 return f"  missing {list((a - b).items())[:5]} more {list((b - a).items())[:5]}"
             return f"  {str(b)[:3000]}"
@@ -173,12 +249,9 @@ class Fuzzer:
                 "duck",
             )
 
-    def answer(self, sql: str, settings: Settings) -> Counter[Any] | Failed | TooLong:
+    def answer(self, sql: str, settings: Settings) -> Answer:
         self.tally.counts["runs"] += 1
-        try:
-            return engine.rows(self.spark, sql, settings)
-        except (Failed, TooLong) as e:
-            return e
+        return engine.answer(self.spark, sql, settings)
 
     def say(self, text: str, kind: str) -> None:
         self.tally.counts[f"said {kind}"] += 1
@@ -197,36 +270,76 @@ def main() -> int:
     parser.add_argument("--format", default="", choices=["", *CATALOGS], help="what the tables are kept in")
     parser.add_argument("--history", action="store_true", help="queries learn from the ones before")
     parser.add_argument("--one-task", action="store_true", help="one task computes every query that it may")
+    parser.add_argument(
+        "--changing", action="store_true", help="tables change between runs; two applications share a history"
+    )
     args = parser.parse_args()
-    always = {HISTORY: "true"} if args.history else {}
+    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
+        start = time.monotonic()
+        tally = Tally()
+        if args.changing:
+            tally = application(args, Path(folder), start, args.minutes / 2, tally)
+            wrong = changes.poison(Path(folder) / "history", random.Random(args.seeds))
+            # The next application has the same tables, which change in the same ways.
+            print(f"{wrong} entries are wrong now", flush=True)
+        tally = application(args, Path(folder), start, args.minutes, tally)
+    print(f"{len(tally.differences)} differences")
+    return 1 if tally.differences else 0
+
+
+def always(args: argparse.Namespace, folder: Path) -> Settings:
+    """Settings of all runs with Springbok."""
+    found: Settings = {}
+    if args.history or args.changing:
+        found[HISTORY] = "true"
+    if args.changing:
+        found["spark.springbok.history.path"] = str(folder / "history")
     if args.one_task:
         # What is forced by this seed leaves a query to Spark or to one task.
-        always["spark.springbok.internal.forced"] = "0"
+        found[FORCED] = "0"
+    return found
+
+
+def application(args: argparse.Namespace, folder: Path, start: float, most: float, before: Tally) -> Tally:
+    """Runs seeds in an application of its own, starting none after `most` minutes; returns what was found so far."""
     first, _, last = args.seeds.partition("-")
-    start = time.monotonic()
     seeds = iter(range(int(first), int(last or first) + 1))
-    with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        spark = engine.session(Path(folder) / "warehouse", args.format)
-        fuzzers = [
-            Fuzzer(spark.newSession(), Path(folder), args.queries, args.runs, args.format, always=always)
-            for _ in range(args.sessions)
-        ]
+    spark = engine.session(folder / "warehouse", args.format)
+    steps = 3 if args.changing else 0
+    beside = Beside(folder / "beside") if args.changing and not args.format else None
+    fuzzers = [
+        Fuzzer(
+            spark.newSession(),
+            folder,
+            args.queries,
+            args.runs,
+            args.format,
+            always=always(args, folder),
+            steps=steps,
+            beside=beside,
+        )
+        for _ in range(args.sessions)
+    ]
 
-        def minutes() -> float:
-            return (time.monotonic() - start) / 60
+    def found() -> Tally:
+        tallies = [before, *(f.tally for f in fuzzers)]
+        counts = sum((t.counts for t in tallies), Counter[str]())
+        return Tally(counts, [d for t in tallies for d in t.differences])
 
-        def work(fuzzer: Fuzzer) -> None:
-            while minutes() <= args.minutes and (seed := next(seeds, None)) is not None:
-                fuzzer.seed(seed, args.query)
-                counts = sum((f.tally.counts for f in fuzzers), Counter[str]())
-                print(f"seed {seed}: {minutes():.1f} min {dict(counts)}", flush=True)
+    def minutes() -> float:
+        return (time.monotonic() - start) / 60
 
-        with ThreadPoolExecutor(args.sessions) as pool:
-            list(pool.map(work, fuzzers))
-        spark.stop()
-    differences = sum(len(f.tally.differences) for f in fuzzers)
-    print(f"{differences} differences")
-    return 1 if differences else 0
+    def work(fuzzer: Fuzzer) -> None:
+        while minutes() <= most and (seed := next(seeds, None)) is not None:
+            fuzzer.seed(seed, args.query)
+            print(f"seed {seed}: {minutes():.1f} min {dict(found().counts)}", flush=True)
+
+    with ThreadPoolExecutor(args.sessions) as pool:
+        list(pool.map(work, fuzzers))
+    if beside:
+        beside.stop()
+    spark.stop()
+    return found()
 
 
 if __name__ == "__main__":

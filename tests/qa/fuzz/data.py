@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import random
-import time
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -139,18 +138,28 @@ def tables(r: random.Random) -> list[Table]:
         types = [r.choice(INT_LIKE), r.choice(INT_LIKE), "STRING", *r.choices(OTHERS, k=r.randint(2, 5))]
         columns = [(f"c{n}", BY_SQL[t]) for n, t in enumerate(types)]
         nulls = r.choice([0, 0, 0.05, 0.3])
-        data = []
-        for _, t in columns:
-            none = 1.0 if r.random() < 0.01 else nulls if r.random() < 0.6 else 0.0
-            numbers = _numbers(r, rows, domain)
-            data.append([None if r.random() < none else value(t, v, r) for v in numbers])
-        arrays = [pa.array(d, t.arrow) for d, (_, t) in zip(data, columns, strict=True)]
+        arrow = made(columns, rows, domain, nulls, r)
         storage = r.choice(STORAGES)
         # Spark's ORC reader cannot parse the type of a collated column, whatever the query.
         if storage == "orc" and any(t.family == "coll" for _, t in columns):
             storage = "files"
-        out.append(Table(f"t{i}", columns, storage, pa.table(arrays, names=[n for n, _ in columns])))
+        out.append(Table(f"t{i}", columns, storage, arrow))
     return out
+
+
+def made(columns: list[tuple[str, Type]], rows: int, domain: int, nulls: float, r: random.Random) -> pa.Table:
+    """Random rows. Values stand for the numbers below `domain`; `nulls` is the fraction of nulls in most columns."""
+    data = []
+    for _, t in columns:
+        none = 1.0 if r.random() < 0.01 else nulls if r.random() < 0.6 else 0.0
+        numbers = _numbers(r, rows, domain)
+        data.append([None if r.random() < none else value(t, v, r) for v in numbers])
+    arrays = [pa.array(d, t.arrow) for d, (_, t) in zip(data, columns, strict=True)]
+    return pa.table(arrays, names=[n for n, _ in columns])
+
+
+def arrow_schema(columns: list[tuple[str, Type]]) -> pa.Schema:
+    return pa.schema([(n, c.arrow) for n, c in columns])
 
 
 def write(table: Table, folder: Path, r: random.Random) -> Path:
@@ -163,8 +172,11 @@ def write(table: Table, folder: Path, r: random.Random) -> Path:
     for i in range(files):
         part = table.arrow.slice(i * size, size)
         if part.num_rows or i == 0:
-            file = path / f"part-{i}.parquet"
-            pq.write_table(part, file, row_group_size=r.choice([20, 100, 1000]))
-            # The history keeps no keys of a file that was changed a moment ago.
-            os.utime(file, (time.time() - 3600,) * 2)
+            save(part, path / f"part-{i}.parquet", r.choice([20, 100, 1000]))
     return path
+
+
+def save(rows: pa.Table, file: Path, group: int, changed: int = 0) -> None:
+    """Rows as a Parquet file with a time of its last change: the history keeps no keys of files of a moment ago."""
+    pq.write_table(rows, file, row_group_size=group)
+    os.utime(file, (changed, changed))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import os
 import random
 import threading
+import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -17,14 +19,16 @@ import springbok
 from lake import CATALOGS, EXTENSIONS, settings
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from springbok.jar import installed
 from springbok.session import temporarily
 
 from qa.fuzz import lake
-from qa.fuzz.data import Table, write
+from qa.fuzz.data import Table, arrow_schema, write
 
 ON = "spark.springbok.enabled"
+HISTORY = "spark.springbok.history.enabled"
+FORCED = "spark.springbok.internal.forced"
 Settings = dict[str, str]
 # Tables are small: compiling takes longer than interpreting.
 INTERPRETED: Settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
@@ -81,26 +85,40 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
     spark.sql(f"USE {folder.name}")
     for t in tables:
         path = write(t, folder, r)
-        # Char columns are strings in a view; a collation is a cast.
-        typed = [f"CAST({n} AS {c.sql}) AS {n}" if c.family == "coll" else n for n, c in t.columns]
-        # Not `parquet.`path``: it would read the schema again in every query.
-        raw = spark.read.parquet(str(path)).selectExpr(*typed)
+        rows = raw(spark, t, path)
         if form and t.storage not in ("cached", "view") and lake.can(form, t):
             t.storage = form
         match t.storage:
             case "delta" | "iceberg":
-                lake.create(spark, t.storage, t, raw, folder.name, r)
-            case "files":
-                raw.createOrReplaceTempView(t.name)
-            case "view":
-                raw.where("c0 % 2 = 0").union(raw.where("c0 % 2 <> 0 OR c0 IS NULL")).createOrReplaceTempView(t.name)
-            case "cached":
-                raw.createOrReplaceTempView(t.name)
-                spark.sql(f"CACHE TABLE {t.name}")
+                lake.create(spark, t.storage, t, rows, folder.name, r)
+            case "files" | "view" | "cached":
+                view(spark, t, rows)
             case _:
-                _create(spark, t, raw, r)
+                _create(spark, t, rows, r)
         if t.arrow is None:
             t.arrow = _arrow(spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}"))
+
+
+def raw(spark: SparkSession, t: Table, path: Path) -> DataFrame:
+    """The rows of the table's Parquet files."""
+    # Char columns are strings in a view; a collation is a cast.
+    typed = [f"CAST({n} AS {c.sql}) AS {n}" if c.family == "coll" else n for n, c in t.columns]
+    # Not `parquet.`path``: it would read the schema again in every query.
+    schema = from_arrow_schema(arrow_schema(t.columns), prefer_timestamp_ntz=True)
+    return spark.read.schema(schema).parquet(str(path)).selectExpr(*typed)
+
+
+def view(spark: SparkSession, t: Table, rows: DataFrame) -> None:
+    """A view with these rows, cached or as a union if the table is stored so. It replaces the one before."""
+    match t.storage:
+        case "view":
+            rows.where("c0 % 2 = 0").union(rows.where("c0 % 2 <> 0 OR c0 IS NULL")).createOrReplaceTempView(t.name)
+        case "cached":
+            spark.sql(f"UNCACHE TABLE IF EXISTS {t.name}")
+            rows.createOrReplaceTempView(t.name)
+            spark.sql(f"CACHE TABLE {t.name}")
+        case _:
+            rows.createOrReplaceTempView(t.name)
 
 
 def _arrow(df: Any) -> pyarrow.Table:
@@ -111,7 +129,7 @@ def _arrow(df: Any) -> pyarrow.Table:
     return pyarrow.Table.from_batches(batches) if batches else to_arrow_schema(df.schema).empty_table()
 
 
-def _create(spark: SparkSession, t: Table, raw: DataFrame, r: random.Random) -> None:
+def _create(spark: SparkSession, t: Table, rows: DataFrame, r: random.Random) -> None:
     """A table of the catalog with these rows."""
     layout = {
         "partitioned": f"USING parquet PARTITIONED BY ({r.choice(['c0', 'c1', 'c2'])})",
@@ -120,22 +138,66 @@ def _create(spark: SparkSession, t: Table, raw: DataFrame, r: random.Random) -> 
         "analyzed": "USING parquet",
     }[t.storage]
     spark.sql(f"CREATE TABLE {t.name} ({t.sql_columns()}) {layout}")
-    data = raw
+    insert(spark, t, rows, "INTO")
     if t.storage == "partitioned":
-        # A partition a value, but not hundreds of them.
-        key = layout.split("(")[1][:-1]
-        few = f"pmod(hash({key}), 6)"
-        value = f"concat('k', {few})" if key == "c2" else few
-        data = raw.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
         t.arrow = None
-    data.createOrReplaceTempView("written")
-    names = ", ".join(n for n, _ in t.columns)
-    spark.sql(f"INSERT INTO {t.name} ({names}) SELECT {names} FROM written")
     if t.storage == "orc" or any(c.family == "char" for _, c in t.columns):
         # As Spark reads it: CHAR padded; ORC moves what is a fraction of a second before 1970.
         t.arrow = None
     if t.storage == "analyzed":
         spark.sql(f"ANALYZE TABLE {t.name} COMPUTE STATISTICS FOR COLUMNS c0, c1, c2")
+
+
+def insert(spark: SparkSession, t: Table, rows: DataFrame, verb: str) -> None:
+    """Writes rows `INTO` a table of the catalog, or `OVERWRITE`s it with them."""
+    key = partition_key(spark, t)
+    if key:
+        # A partition a value, but not hundreds of them.
+        few = f"pmod(hash({key}), 6)"
+        value = f"concat('k', {few})" if key == "c2" else few
+        rows = rows.withColumn(key, expr(f"CASE WHEN {key} IS NOT NULL THEN {value} END"))
+    rows.createOrReplaceTempView("written")
+    names = ", ".join(n for n, _ in t.columns)
+    spark.sql(f"INSERT {verb} {t.name} ({names}) SELECT {names} FROM written")
+    _age(spark, t)
+
+
+def _age(spark: SparkSession, t: Table) -> None:
+    """Sets back the times of the files that were written just now: the history keeps no keys of such files."""
+    warehouse = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))
+    now = time.time()
+    for file in (warehouse / f"{spark.catalog.currentDatabase()}.db" / t.name).rglob("*.*"):
+        if now - file.stat().st_mtime < 60:
+            os.utime(file, (now - 3600,) * 2)
+    spark.catalog.refreshTable(t.name)
+
+
+def partition_key(spark: SparkSession, t: Table) -> str | None:
+    """The column by which a table of the catalog is partitioned."""
+    return next((c.name for c in spark.catalog.listColumns(t.name) if c.isPartition), None)
+
+
+def settle(spark: SparkSession) -> None:
+    """Waits until all queries that have ended have been learned from."""
+    bus: Any = spark._jsc.sc().listenerBus()
+    bus.waitUntilEmpty()
+
+
+def learned(spark: SparkSession, since: float) -> set[str]:
+    """What a query that was started since, with the history on, has used of the ones before."""
+    used = set()
+    last = [r for r in springbok.last_reports(spark, 1) if r.execution and r.execution.start_ms >= int(since * 1000)]
+    for report in last:
+        if any("kept" in f.kinds for f in report.filters):
+            used.add("kept keys")
+        if any(f.reason.code == "KEYS_CHANGED" for f in report.filters):
+            used.add("changed keys")
+        if "history" in [t.rows_source for t in report.tables] + [
+            side.rows_source for join in report.joins for side in (join.left, join.right)
+        ]:
+            used.add("learned rows")
+        used.add("with joins")
+    return used
 
 
 def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
@@ -170,6 +232,17 @@ class Failed(Exception):
     """The query failed."""
 
 
+Answer = Counter[Any] | Failed | TooLong
+
+
+def answer(spark: SparkSession, sql: str, settings: Settings) -> Answer:
+    """The answer, or why there is none."""
+    try:
+        return rows(spark, sql, settings)
+    except (Failed, TooLong) as e:
+        return e
+
+
 def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20) -> Counter[Any]:
     """The answer, in no order.
 
@@ -189,7 +262,11 @@ def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20)
     timer.start()
     try:
         with temporarily(spark, settings):
-            return Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
+            found = Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
+            if HISTORY in settings:
+                # What is learned is decided by the settings when the query has ended.
+                settle(spark)
+            return found
     except Exception as e:
         if late.is_set():
             raise TooLong from e
@@ -231,7 +308,7 @@ def random_settings(r: random.Random) -> Settings:
     if s["spark.sql.codegen.wholeStage"] == "false":
         s |= INTERPRETED
     if r.random() < 0.75:
-        s["spark.springbok.internal.forced"] = str(r.randrange(1000))
+        s[FORCED] = str(r.randrange(1000))
     rare = _rare_settings(r)
     for k, v in rare.items():
         if r.random() < 0.12:
@@ -239,6 +316,17 @@ def random_settings(r: random.Random) -> Settings:
     if s.get("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"):
         s["spark.sql.adaptive.skewJoin.skewedPartitionFactor"] = "1.1"
     return s
+
+
+# Joins that are not broadcast, and may be filtered by lists of keys: such keys are kept.
+KEEPING: Settings = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.springbok.join.broadcastBytesLimit": "0",
+    "spark.springbok.runtimeFilter.inLimit": "1024",
+    "spark.springbok.runtimeFilter.types": "IN,MINMAX,BLOOM",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.exchange.reuse": "true",
+}
 
 
 def _rare_settings(r: random.Random) -> Settings:

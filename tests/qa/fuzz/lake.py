@@ -23,7 +23,7 @@ def create(spark: SparkSession, form: str, table: Table, raw: DataFrame, databas
 
     Then the rows are not those of `table.arrow`, which becomes None.
     """
-    name = f"{CATALOGS[form]}.{database}.{table.name}_stored"
+    name = stored(form, table, database)
     if form == "iceberg":
         spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {CATALOGS[form]}.{database}")
     columns = [n for n, _ in table.columns]
@@ -56,7 +56,25 @@ def create(spark: SparkSession, form: str, table: Table, raw: DataFrame, databas
 def drop(spark: SparkSession, form: str, table: Table, database: str) -> None:
     """Drops what `create` has made."""
     spark.sql(f"DROP VIEW IF EXISTS {table.name}")
-    spark.sql(f"DROP TABLE IF EXISTS {CATALOGS[form]}.{database}.{table.name}_stored")
+    spark.sql(f"DROP TABLE IF EXISTS {stored(form, table, database)}")
+
+
+def stored(form: str, table: Table, database: str) -> str:
+    """The name of the table that `create` has made."""
+    return f"{CATALOGS[form]}.{database}.{table.name}_stored"
+
+
+def version(spark: SparkSession, form: str, name: str, r: random.Random) -> DataFrame:
+    """An earlier version of a table that has the columns of the present one, or the present one."""
+    column = "version" if form == "delta" else "snapshot_id"
+    history = spark.sql(f"DESCRIBE HISTORY {name}") if form == "delta" else spark.table(f"{name}.snapshots")
+    versions = sorted(row[column] for row in history.collect())
+    now = spark.table(name)
+    for v in r.sample(versions, len(versions)):
+        old = spark.sql(f"SELECT * FROM {name} VERSION AS OF {v}")
+        if old.schema.simpleString() == now.schema.simpleString():
+            return old
+    return now
 
 
 def _layout(form: str, columns: list[str], r: random.Random) -> str:
