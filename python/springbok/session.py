@@ -56,13 +56,32 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     if spark.explains:
         additions["spark.sql.extendedExplainProviders"] = EXPLAIN_PROVIDER
     for key, item in additions.items():
-        present = [v for v in str(options.get(key) or outer.get(key) or "").split(",") if v]
-        if item not in present:
-            present.append(item)
-        builder.config(key, ",".join(present))
+        builder.config(key, _joined(str(options.get(key) or outer.get(key) or ""), item))
+    if jvm is None:
+        _submit(_joined(outer.get("spark.jars", ""), options["spark.jars"]))
     for key, value in values.items():
         builder.config(key, value)
     return builder
+
+
+def _joined(present: str, more: str) -> str:
+    """Both lists of items between commas, each item once."""
+    return ",".join(dict.fromkeys(item for item in f"{present},{more}".split(",") if item))
+
+
+def _submit(jars: str) -> None:
+    """Put the jars into `PYSPARK_SUBMIT_ARGS` if it names jars: Spark then takes none from the builder."""
+    args = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    new = args[:1]
+    for flag, value in itertools.pairwise(args):
+        if flag == "--jars":
+            new.append(jars)
+        elif flag == "--conf" and value.startswith("spark.jars="):
+            new.append(f"spark.jars={jars}")
+        else:
+            new.append(value)
+    if new != args:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(new)
 
 
 def local_session(master: str, memory: str, app: str, settings: Mapping[str, str] | None = None) -> SparkSession:

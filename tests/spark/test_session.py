@@ -42,6 +42,24 @@ def test_configure_keeps_what_is_set_outside(
     assert options["spark.jars"].startswith("/b.jar,")
 
 
+def test_jars_of_the_environment_do_not_replace_springboks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Spark takes the jars of the environment instead of the builder's.
+    other = tmp_path / "other.jar"
+    with zipfile.ZipFile(other, "w") as z:
+        z.writestr("empty", "")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--jars {other} pyspark-shell")
+    code = """
+import springbok
+from pyspark.sql import SparkSession
+
+spark = springbok.configure(SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")).getOrCreate()
+print("FOUND", springbok.is_active(spark), spark.conf.get("spark.jars"))
+"""
+    done = python(code, tmp_path)
+    found = next((line for line in done.stdout.splitlines() if line.startswith("FOUND")), done.stderr[-3000:])
+    assert found.startswith("FOUND True") and "other.jar" in found, found
+
+
 def test_active_and_disabled(spark: SparkSession) -> None:
     assert springbok.is_active(spark)
     with springbok.disabled(spark):

@@ -264,7 +264,7 @@ def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20)
         with temporarily(spark, settings):
             found = Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
             if HISTORY in settings:
-                # What is learned is decided by the settings when the query has ended.
+                # The next run can use what this one has learned.
                 settle(spark)
             return found
     except Exception as e:

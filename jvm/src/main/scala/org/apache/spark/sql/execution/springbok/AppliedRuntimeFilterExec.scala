@@ -72,7 +72,7 @@ case class AppliedRuntimeFilterExec(
   // Not the predicate: equal plans read the same summary, but each has a bloom filter object of its own. A late filter
   // equals the filter dependency that another planning has in its place.
   override protected def doCanonicalize(): SparkPlan = {
-    val at = QueryPlan.normalizeExpressions(key, child.output)
+    val at = QueryPlan.normalizeExpressions(Option(info).fold(key)(_.identity(key)), child.output)
     if (late.isDefined) RuntimeFilterExec(sourceKey, at, child.canonicalized, source)(null)
     else AppliedRuntimeFilterExec(sourceKey, at, None, source, child.canonicalized)(null)
   }

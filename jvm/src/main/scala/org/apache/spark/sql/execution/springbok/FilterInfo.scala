@@ -1,12 +1,14 @@
 package org.apache.spark.sql.execution.springbok
 
+import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression, Unevaluable}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.kept.CollectsKeys
 import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
+import org.apache.spark.sql.types.DataType
 
 /**
- * What is known of a filter when it is placed; no part of the plan's identity.
+ * What is known of a filter when it is placed. Of it only `grouped` is part of the plan's identity.
  *
  * @param domain
  *   distinct values that the probe side's key takes, None if unknown
@@ -38,4 +40,14 @@ final case class FilterInfo(
     late: Option[LateFilter] = None,
     known: Option[KeptKeysExec] = None,
     collects: Option[CollectsKeys] = None
-)
+) {
+
+  /** The key in the plan's canonical form: a scan whose groups stay whole is another one than a scan that may leave a part. */
+  def identity(key: Expression): Expression = if (grouped) WholeGroups(key) else key
+}
+
+/** A key whose rows are all tested, in canonical forms. */
+final private case class WholeGroups(child: Expression) extends UnaryExpression with Unevaluable {
+  override def dataType: DataType = child.dataType
+  override protected def withNewChildInternal(newChild: Expression): WholeGroups = copy(newChild)
+}

@@ -47,7 +47,7 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
   // Equal plans must agree whatever the numbers of their filters are.
   override protected def doCanonicalize(): SparkPlan = RuntimeFilterExec(
     sourceKey,
-    QueryPlan.normalizeExpressions(key, child.output),
+    QueryPlan.normalizeExpressions(Option(info).fold(key)(_.identity(key)), child.output),
     child.canonicalized,
     source.canonicalized
   )(null)

@@ -38,6 +38,15 @@ object PlanningBudget {
     else ChoicePolicy.of(conf).left(tooLittle(plan, joins.size, conf.getConf(PlanningConf.BUDGET)))
   }
 
+  /** Time in ms in which the footers and dictionaries of a table are read. */
+  private val statisticsMs = 20.0
+
+  /** Whether a plan reads so little that reading statistics of its tables takes longer than they may save. */
+  def forbidsStatistics(plan: LogicalPlan, conf: SQLConf): Boolean = {
+    val share = conf.getConf(PlanningConf.BUDGET)
+    share > 0 && InputSize.of(plan).exists(i => workMs(i.bytes) * share < statisticsMs)
+  }
+
   private def tooLittle(plan: LogicalPlan, joins: Int, share: Double): Option[Reason] =
     if (share <= 0) None
     else {

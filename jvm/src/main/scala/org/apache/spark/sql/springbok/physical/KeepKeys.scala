@@ -17,17 +17,12 @@ private[springbok] object KeepKeys {
 
   /** Called when the query has ended, on a thread that no query waits for. */
   def apply(session: SparkSession, state: PlanningState): Unit = {
-    val conf = session.sessionState.conf
-    val collected = state.takeCollected()
-    if (HistoryConf.keepsKeys(conf)) collected.foreach { c =>
-      for (files <- settled(c, session, state.sinceMs))
-        KeptKeysStore
-          .of(session.sparkContext)
-          .keep(
-            new KeptKeys(c.source, files, c.facts, state.sinceMs),
-            conf.getConf(HistoryConf.KEYS_MAX_BYTES)
-          )
-    }
+    val most = session.sessionState.conf.getConf(HistoryConf.KEYS_MAX_BYTES)
+    // The settings under which the query was planned have decided what is collected. The session may have others by now.
+    for (c <- state.takeCollected(); files <- settled(c, session, state.sinceMs))
+      KeptKeysStore
+        .of(session.sparkContext)
+        .keep(new KeptKeys(c.source, files, c.facts, state.sinceMs), most)
   }
 
   private def settled(c: CollectedKeys, session: SparkSession, sinceMs: Long): Option[Set[FileState]] =

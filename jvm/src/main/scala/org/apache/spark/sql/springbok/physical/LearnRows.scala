@@ -24,11 +24,10 @@ private[springbok] object LearnRows {
    *   what was done with the result
    */
   def apply(qe: QueryExecution, state: Option[PlanningState], action: String): Unit = {
-    val conf = qe.sparkSession.sessionState.conf
-    for {
-      history <- state.flatMap(_.lasting.history).orElse(QueryHistory.current())
-      if conf.getConf(SpringbokConf.ENABLED) && learned.asMap.putIfAbsent(qe, true) == null
-    } {
+    // The session may have other settings by now than the query was planned with.
+    def enabled = qe.sparkSession.sessionState.conf.getConf(SpringbokConf.ENABLED)
+    def planned = state.fold(if (enabled) QueryHistory.current() else None)(_.lasting.history)
+    for (history <- planned if learned.asMap.putIfAbsent(qe, true) == null) {
       history.end()
       val stats = new PlanStats(lasting = state.fold(new PlanStats.Lasting)(_.lasting))
       val counted = new ObservedRows(stats.footers(_).filter(_.exact).map(_.rows))

@@ -2,7 +2,12 @@ package org.apache.spark.sql.springbok.physical
 
 import org.apache.spark.sql.catalyst.expressions.{GreaterThanOrEqual, Literal}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterInfo, FilterSampler}
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  FilterInfo,
+  FilterSampler,
+  RuntimeFilterExec
+}
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.cost.FilterCost
 
@@ -52,5 +57,19 @@ class FilterPauseSuite extends SpringbokTest {
     // Of a group all rows go or none.
     assert(pauses("SELECT * FROM rows", grouped = true) == 0)
     for (t <- Seq("kept", "spread")) spark.sql(s"UNCACHE TABLE $t"): Unit
+  }
+
+  // A filter below an aggregate once reused the stage of one that may leave a part of a group.
+  test("a filter that takes whole groups is another one than a filter that does not") {
+    table("rows", "SELECT id AS k FROM range(1000)")
+    val child = executed(spark.sql("SELECT * FROM rows"))
+    val forms = for (grouped <- Seq(false, true)) yield {
+      val info = FilterInfo(null, null, None, FilterCost.Saving(0), minRejection = 0.1, grouped = grouped)
+      Seq(
+        AppliedRuntimeFilterExec(null, child.output.head, None, null: SparkPlan, child)(info).canonicalized,
+        RuntimeFilterExec(null, child.output.head, child, child)(info).canonicalized
+      )
+    }
+    assert(forms.head.zip(forms.last).forall { case (a, b) => a != b })
   }
 }

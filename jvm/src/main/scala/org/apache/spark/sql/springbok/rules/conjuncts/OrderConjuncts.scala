@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, RuleGuard}
 import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost}
+import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost, PlanningBudget}
 import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Selectivity}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -44,12 +44,16 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
       lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("OrderConjuncts", failed(plan, record), Some(record)) {
         val stats = new PlanStats
+        // The tables of joins are looked at anyway.
+        lazy val isLittle = !plan.exists(_.isInstanceOf[Join]) && PlanningBudget.forbidsStatistics(plan, conf)
+        def columns(p: LogicalPlan): AttributeMap[ColumnStats] =
+          if (isLittle) AttributeMap.empty else AttributeMap(p.children.flatMap(stats(_).columns.toSeq))
         plan.transformUp {
           case f: Filter if open(f) =>
-            val condition = ordered("filter", f, f.condition, _ => false, stats, record)
+            val condition = ordered("filter", f, f.condition, _ => false, columns(f), record)
             condition.fold(f)(c => f.copy(condition = c))
           case j: Join if open(j) && j.condition.isDefined =>
-            val condition = ordered("join", j, j.condition.get, isKey(j, _), stats, record)
+            val condition = ordered("join", j, j.condition.get, isKey(j, _), columns(j), record)
             condition.fold(j)(c => j.copy(condition = Some(c)))
         }
       }
@@ -81,17 +85,17 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
       plan: LogicalPlan,
       condition: Expression,
       fixed: Expression => Boolean,
-      stats: PlanStats,
+      columns: => AttributeMap[ColumnStats],
       query: => PlanningState
   ): Option[Expression] = {
     val all = conjuncts(condition).toIndexedSeq
     val free = all.indices.filter(i => movable(all(i)) && !fixed(all(i)))
     Option
       .when(free.size > 1 && free.exists(i => ExpressionCost(all(i)) >= ExpressionCost.textComparison)) {
-        val columns = AttributeMap(plan.children.flatMap(c => stats(c).columns.toSeq))
+        val known = columns
         // Nothing passes what is not deterministic.
         val parts = free.groupBy(i => all.take(i).count(!_.deterministic)).toSeq.sortBy(_._1).map(_._2)
-        val orders = parts.map(part => new Part(part.map(i => assess(all(i), columns))))
+        val orders = parts.map(part => new Part(part.map(i => assess(all(i), known))))
         val entries = parts.zip(orders).flatMap { case (part, o) => o.entries(part.map(all)) }
         val record =
           LoggedConjuncts(

@@ -90,8 +90,13 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   private lazy val ordered = plan.exists {
     case _: Sample | _: ObjectConsumer | _: ScriptTransformation => true
     case p =>
-      p.expressions.exists(OrderDependent(_))
+      p.expressions.exists(OrderDependent(_)) || !p.isInstanceOf[BaseEvalPython] && p.expressions.exists(
+        ofPython
+      )
   }
+
+  /** A function of Python that takes more than one row. */
+  private def ofPython(e: Expression): Boolean = e.exists(_.isInstanceOf[PythonUDF])
 
   def apply(): LogicalPlan = go(plan, limited = false)
 

@@ -23,7 +23,7 @@ final case class ColumnFacts(
     val distinct = counted
       .map(Distinct.Counted(_))
       .orElse(domain.map { d =>
-        if (d < rows * Distinct.nearlyAll) Distinct.Estimated(d)
+        if (d < rows * Distinct.nearlyAll) Distinct.Estimated(d, if (exact) d else rows)
         else if (unique != Uniqueness.Unknown) Distinct.UpperBound(math.min(d, rows))
         else new Distinct.Sampled(math.min(d, rows), stored.distinctCount)
       })

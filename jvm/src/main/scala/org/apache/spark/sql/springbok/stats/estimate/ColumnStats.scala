@@ -57,7 +57,8 @@ object ColumnStats {
       lazy val ndv = together(each.map(_.value))
       if (each.exists(_.isInstanceOf[Distinct.Sampled]))
         new Distinct.Sampled(together(each.map(_.atMost)), Option.when(each.forall(_.tight))(ndv))
-      else if (each.forall(_.tight)) Distinct.Estimated(ndv)
+      else if (each.forall(_.tight))
+        Distinct.Estimated(ndv, if (each.forall(d => d.atMost <= d.value)) ndv else each.map(_.atMost).sum)
       else Distinct.UpperBound(ndv)
     }
     val nulls = all(c => c.nullFraction.map(_ * c.table.rows))

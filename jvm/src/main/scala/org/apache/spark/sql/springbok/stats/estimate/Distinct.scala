@@ -21,8 +21,13 @@ object Distinct {
     override def tight: Boolean = true
   }
 
-  /** From the range of integers, which has room for fewer values than there are rows. */
-  final case class Estimated(value: Double) extends Distinct {
+  /**
+   * From the range of integers, which has room for fewer values than there are rows.
+   *
+   * @param atMost
+   *   more than the value if the range is that of a sample
+   */
+  final case class Estimated(value: Double, override val atMost: Double) extends Distinct {
     override def tight: Boolean = true
   }
 

@@ -1,6 +1,13 @@
 package org.apache.spark.sql.springbok.stats.operator
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, Expression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  AttributeMap,
+  Expression,
+  UnsafeRow,
+  UserDefinedExpression
+}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, TypedImperativeAggregate}
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Rows, Source, Uniqueness}
 
@@ -12,8 +19,25 @@ private[operator] object AggregateStats {
       if (a.groupingExpressions.isEmpty) Some(Rows(1, 1, Source.Estimated))
       else child.rows.map(groups(a.groupingExpressions, child, _))
     val bytes = ProjectStats.rowBytes(a.output, a.aggregateExpressions, columns, a.child.output, child)
-    Estimate(rows, bytes, columns).narrowed
+    val kept = if (a.aggregateExpressions.exists(keepsInput)) rows.flatMap(inputBytes(_, child)) else None
+    Estimate(rows, kept.fold(bytes)(_ + bytes), columns).narrowed
   }
+
+  /** Whether the value of a function may be as long as all of its input, as that of `collect_list` and of users' functions. */
+  def keepsInput(e: Expression): Boolean = e.exists {
+    case a: AggregateExpression =>
+      a.aggregateFunction match {
+        case f @ (_: TypedImperativeAggregate[?] | _: UserDefinedExpression) =>
+          !UnsafeRow.isFixedLength(f.dataType)
+        case _ => false
+      }
+    case _ => false
+  }
+
+  /** Bytes of the input for each group: all groups together hold no more than the input. */
+  private def inputBytes(groups: Rows, child: Estimate): Option[Double] =
+    for (bound <- child.boundBytes; most <- child.mostBytes)
+      yield math.max(bound / math.max(1.0, groups.bound), most / math.max(1.0, groups.most))
 
   /** A single grouping key has each value once. */
   private def uniqueKey(

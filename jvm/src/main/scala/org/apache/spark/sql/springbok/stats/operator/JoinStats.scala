@@ -27,7 +27,14 @@ private[operator] object JoinStats {
       val domain = keys.fold(1.0) { case (lk, rk) => KeyDomain.of(lk, rk, l, r) }
       val proofNeeded = feedback.isDefined && settled(j)
       def once(u: Uniqueness) = if (proofNeeded) u.proven else u.believed
-      rowsOf(j.joinType, lr, rr, domain, matches(lr, rr, domain, once(left), once(right)))
+      val (leftOnce, rightOnce) = (once(left), once(right))
+      val found = matches(lr, rr, domain, leftOnce, rightOnce)
+      j.joinType match {
+        case LeftOuter => preserved(found, lr, alone = leftOnce && !rightOnce)
+        case t if SparkTypes.isSingleJoin(t) => preserved(found, lr, alone = leftOnce && !rightOnce)
+        case RightOuter => preserved(found, rr, alone = rightOnce && !leftOnce)
+        case t => rowsOf(t, lr, rr, domain, found)
+      }
     }
     val e = Estimate(rows, rowBytes(j, l, r, columns), columns).narrowed
     feedback.fold(e)(unfiltered(j, e, _))
@@ -64,6 +71,17 @@ private[operator] object JoinStats {
     else if (leftOnce) r
     else l * r
 
+  /**
+   * The matches and all other rows of a side.
+   *
+   * @param alone
+   *   whether only this side has each key once: then one of its rows may have all matches, and the others none
+   */
+  private def preserved(matches: Rows, side: Rows, alone: Boolean): Rows = {
+    val all = matches.atLeast(side)
+    if (alone) all.copy(bound = matches.bound + side.bound, most = matches.most + side.most) else all
+  }
+
   private def rowsOf(joinType: JoinType, l: Rows, r: Rows, domain: Double, matches: Rows): Rows = {
     val matching = math.min(1.0, r.value / math.max(1.0, domain))
     joinType match {
@@ -71,9 +89,6 @@ private[operator] object JoinStats {
       case LeftAnti =>
         l.copy(value = l.value * math.max(Selectivity.default, 1 - matching), source = Source.Estimated)
       case _: ExistenceJoin => l
-      case LeftOuter => matches.atLeast(l)
-      case t if SparkTypes.isSingleJoin(t) => matches.atLeast(l)
-      case RightOuter => matches.atLeast(r)
       case FullOuter => matches.atLeast(l + r)
       case _ => matches
     }

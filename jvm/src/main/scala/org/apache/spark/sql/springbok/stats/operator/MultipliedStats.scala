@@ -25,7 +25,7 @@ private[operator] object MultipliedStats {
       case Stack(Literal(n: Int, IntegerType) +: _) => Some(n)
       case _ => None
     }
-    each.fold(Estimate.unknown(g.output))(n => times(g, child, n.toDouble))
+    each.fold(Estimate.unknown(g.output))(n => times(g, child, if (g.outer) math.max(1.0, n) else n.toDouble))
   }
 
   private def elements(array: Expression): Option[Int] = array match {

@@ -97,6 +97,8 @@ final class PlanStats(
     // Each partition gives so many.
     case LocalLimit(IntegerLiteral(n), child) => perPartition(n.toDouble, apply(child))
     case SameRows(child) => apply(child)
+    // Each row may hold what all rows of its partition have.
+    case w: Window if w.windowExpressions.exists(AggregateStats.keepsInput) => Estimate.unknown(w.output)
     case OneRowEach(child) => widened(plan, apply(child))
     case _ => Estimate.unknown(plan.output)
   }

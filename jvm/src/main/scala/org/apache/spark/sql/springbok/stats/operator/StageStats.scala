@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats.operator
 
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec, TableCacheQueryStageExec}
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
@@ -16,12 +16,18 @@ private[operator] object StageStats {
 
   private def finished(s: LogicalQueryStage, planned: Estimate): Estimate = {
     val stats = s.stats
-    stats.rowCount.fold(planned) { count =>
+    stats.rowCount.filterNot(_ => isCache(s)).fold(planned) { count =>
       val n = count.toDouble
       val width = if (n > 0) stats.sizeInBytes.toDouble / n else planned.rowBytes
       Estimate(Some(Rows(n, n, Source.Runtime)), math.max(8, width), planned.columns).narrowed
     }
   }
+
+  /** A cached table counts the bytes of its columns and not of rows, and knows nothing of the operators on its scan. */
+  private def isCache(s: LogicalQueryStage): Boolean =
+    s.physicalPlan
+      .collectFirst { case q: QueryStageExec => q }
+      .exists(_.isInstanceOf[TableCacheQueryStageExec])
 
   /** A stage that has not finished: as planned, less what the runtime filters in it are expected to remove. */
   private def running(s: LogicalQueryStage, planned: Estimate, feedback: RuntimeFeedback): Estimate = {

@@ -60,9 +60,9 @@ private[springbok] object FooterSample {
         TableFiles.of(relation.location)
       else None
     files.filter(_.size > 0).map { files =>
-      val listing = Listing.of(files, conf.getConf(StatsConf.FOOTERS_MAX_FILES))
+      val listing = Listing.of(files, limit(relation, conf))
       Option(tables.getIfPresent(relation.location)).flatMap(_.get(listing)).getOrElse {
-        val table = sample(files, relation, conf, read)
+        val table = sample(files, listing.limit, relation, conf, read)
         val whole = table.filesRead == math.min(files.size, listing.limit)
         tables.put(
           relation.location,
@@ -73,13 +73,22 @@ private[springbok] object FooterSample {
     }
   }
 
+  /** How many footers are read: fewer of a table with thousands of columns, since they are parsed at the same time. */
+  private def limit(relation: HadoopFsRelation, conf: SQLConf): Int =
+    math
+      .min(conf.getConf(StatsConf.FOOTERS_MAX_FILES), maxColumns / math.max(1, relation.dataSchema.size))
+      .max(1)
+
+  /** Columns of all footers together. One of a row group takes about 1 KB of the driver's heap while it is parsed. */
+  private val maxColumns = 16000
+
   private def sample(
       files: TableFiles,
+      limit: Int,
       relation: HadoopFsRelation,
       conf: SQLConf,
       read: (FileStatus, Configuration) => Seq[RowGroup]
   ): TableFooters = {
-    val limit = conf.getConf(StatsConf.FOOTERS_MAX_FILES)
     val end = System.nanoTime() + conf.getConf(StatsConf.FOOTERS_MAX_MS) * 1000000
     lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
     val step = math.max(1.0, files.size.toDouble / limit)

@@ -48,7 +48,9 @@ private[springbok] object OrcFooters {
   private def range(t: TypeDescription, s: ColumnStatistics): Option[ValueRange] = s match {
     case i: IntegerColumnStatistics if i.getNumberOfValues > 0 =>
       Some(ValueRange(i.getMinimum.toDouble, i.getMaximum.toDouble))
-    case d: DoubleColumnStatistics if d.getNumberOfValues > 0 => Some(ValueRange(d.getMinimum, d.getMaximum))
+    // ORC keeps NaN for both ends if it is the first value.
+    case d: DoubleColumnStatistics if d.getNumberOfValues > 0 && !d.getMinimum.isNaN && !d.getMaximum.isNaN =>
+      Some(ValueRange(d.getMinimum, d.getMaximum))
     case d: DateColumnStatistics if d.getNumberOfValues > 0 =>
       Some(ValueRange(d.getMinimumDayOfEpoch.toDouble, d.getMaximumDayOfEpoch.toDouble))
     case d: DecimalColumnStatistics

@@ -44,14 +44,31 @@ private[springbok] object ParquetFooters {
     c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY
 
   /**
-   * Bytes of a chunk's values in memory: their bytes without a dictionary if the writer has counted them, otherwise what is
-   * stored. Each element of an array takes one more word.
+   * Bytes of a chunk's values in memory: their bytes without a dictionary, but no less than what is stored. Each element of an
+   * array takes one more word.
    */
   private def valueBytes(c: ColumnChunkMetaData): Long = {
     val words = if (c.getPath.size() > 1) c.getValueCount * 8 else 0L
-    val counted = SparkChunks.unencodedBytes(c).getOrElse(0L)
-    words + (if (binary(c)) math.max(c.getTotalUncompressedSize, counted) else 0L)
+    def bytes = SparkChunks.unencodedBytes(c).getOrElse(if (c.hasDictionaryPage) decodedBytes(c) else 0L)
+    words + (if (binary(c)) math.max(c.getTotalUncompressedSize, bytes) else 0L)
   }
+
+  /**
+   * Bytes of the values of a chunk with a dictionary that its writer has not counted: each as long as the smallest and the
+   * largest value on average. Writers leave those out where they are very long.
+   */
+  private def decodedBytes(c: ColumnChunkMetaData): Long = {
+    val stats = Option(c.getStatistics.asInstanceOf[Statistics[?]])
+    val each = stats
+      .filter(_.hasNonNullValue)
+      .fold(math.min(longBytes, c.getTotalUncompressedSize))(s =>
+        (s.getMinBytes.length + s.getMaxBytes.length + 1L) / 2
+      )
+    (c.getValueCount - stats.filter(_.isNumNullsSet).fold(0L)(_.getNumNulls)) * each
+  }
+
+  /** Assumed bytes of a long value. */
+  private val longBytes = 1024L
 
   private def range(chunk: ColumnChunkMetaData): Option[ValueRange] = {
     val stats = chunk.getStatistics.asInstanceOf[Statistics[?]]
@@ -78,7 +95,8 @@ private[springbok] object ParquetFooters {
         ts.getUnit match {
           case TimeUnit.MILLIS => Some(_.doubleValue * 1000)
           case TimeUnit.MICROS => plain
-          case TimeUnit.NANOS => Some(_.doubleValue / 1000)
+          // Spark reads them as plain numbers, if at all.
+          case TimeUnit.NANOS => None
         }
       case (PrimitiveTypeName.INT32 | PrimitiveTypeName.INT64, i: IntLogicalTypeAnnotation) =>
         plain.filter(_ => i.isSigned)

@@ -409,6 +409,17 @@ class KeptKeysSuite extends HistoryTest {
     assert(sorted(second.collect()) == expected && declined(second) == Seq("KEYS_CHANGED"))
   }
 
+  // A session that has the history on for one query alone once kept no keys.
+  test("the settings at planning decide whether keys are kept") {
+    val table = built(initial(spark.sql(merge)))
+    val state = new PlanningState
+    state.collected(
+      CollectedKeys(table.source, table.listing, table.listing.files.get, new KeyFacts(LongType, 10, 0))
+    )
+    conf(HistoryConf.ENABLED.key -> "false")(KeepKeys(spark, state))
+    assert(store.get(table.source).nonEmpty)
+  }
+
   test("a listing that is refreshed before the keys are kept") {
     val table = built(initial(spark.sql(merge)))
     val state = new PlanningState

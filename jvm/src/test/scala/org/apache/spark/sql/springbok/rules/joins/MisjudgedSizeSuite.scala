@@ -103,6 +103,15 @@ class MisjudgedSizeSuite extends SpringbokTest {
     spark.sql("UNCACHE TABLE wide"): Unit
   }
 
+  // Once its stage had finished, a cached table was as wide as its columns' own bytes: 1 for a BOOLEAN, which takes 8 in a row.
+  test("a cached table of small columns is as wide as its rows in memory") {
+    val flags = (1 to 40).map(i => s"id % $i = 0 AS b$i").mkString(", ")
+    spark.sql(s"CACHE TABLE flags AS SELECT id AS k, $flags FROM range(2000)"): Unit
+    val side = decision("SELECT f.v, w.* FROM facts f JOIN flags w ON f.k = w.k").input.get.right
+    assert(side.rowBytes >= 41 * 8)
+    spark.sql("UNCACHE TABLE flags"): Unit
+  }
+
   // The table of a shuffled hash join was once taken for four times its compressed rows, although the rows
   // had been counted. Rows that compress well then did not fit the task.
   test("a hash table is not taken for smaller than the rows that were counted, as well as they compress") {

@@ -19,7 +19,7 @@ class ColumnStatsSuite extends AnyFunSuite {
 
   test("distinct values: counted, by the range of integers, by the rows, unknown") {
     assert(column(1000, counted = Some(7)).distinct.contains(Distinct.Counted(7)))
-    assert(column(1000, Some(ValueRange(1, 50))).distinct.contains(Distinct.Estimated(50)))
+    assert(column(1000, Some(ValueRange(1, 50))).distinct.contains(Distinct.Estimated(50, 50)))
     val wide = column(1000, Some(ValueRange(1, 5000)))
     assert(wide.ndv.contains(1000.0) && !wide.tight && wide.remaining == 1000)
     val fraction = column(1000, Some(ValueRange(0, 1)), t = DoubleType)
@@ -62,7 +62,7 @@ class ColumnStatsSuite extends AnyFunSuite {
 
   test("a union's columns have the values of one domain, unless their range has room for more") {
     val same = Seq.fill(2)(column(1000, Some(ValueRange(1, 50))))
-    assert(ColumnStats.united(same).distinct.contains(Distinct.Estimated(50)))
+    assert(ColumnStats.united(same).distinct.contains(Distinct.Estimated(50, 50)))
     val apart =
       Seq(column(1000, Some(ValueRange(1, 50))), column(3000, Some(ValueRange(51, 70)), nulls = Some(0.5)))
     val united = ColumnStats.united(apart)

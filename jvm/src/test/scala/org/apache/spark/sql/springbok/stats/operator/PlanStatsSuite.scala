@@ -316,6 +316,63 @@ class PlanStatsSuite extends SpringbokTest {
     assert(estimate("SELECT length(t) FROM texts").rowBytes == 16)
   }
 
+  // Without the writer's count of bytes such texts were once as wide as any text.
+  test("the width of texts that are stored by a dictionary, where the writer has not counted their bytes") {
+    val path = folder.resolve("uncounted").toString
+    spark
+      .sql(
+        "SELECT id AS k, concat(repeat('some text ', 50), lpad(id % 100, 3, '0')) AS t, if(id > 5, NULL, 'a') AS n FROM range(20000)"
+      )
+      .coalesce(1)
+      .write
+      .option("parquet.size.statistics.enabled", "false")
+      .parquet(path)
+    val e = estimate(s"SELECT t FROM parquet.`$path`")
+    assert(e.rowBytes > 500 && e.rowBytes < 600, e.rowBytes)
+    assert(estimate(s"SELECT n FROM parquet.`$path`").rowBytes < 50)
+  }
+
+  // What a group collects was once as wide as one value of the input.
+  test("the width of groups that hold all of their input") {
+    table("payloads", "SELECT id AS k, id % 10 AS g, repeat(uuid(), 30) AS t FROM range(2000)")
+    for (f <- Seq("collect_list(t)", "collect_set(t)"))
+      assert(estimate(s"SELECT g, $f AS l FROM payloads GROUP BY g").boundBytes.exists(_ > 2000 * 1000), f)
+    assert(estimate("SELECT g, count(t), max(t) FROM payloads GROUP BY g").boundBytes.exists(_ < 200 * 1000))
+    assert(estimate("SELECT k, collect_list(t) OVER (PARTITION BY g) AS l FROM payloads").rows.isEmpty)
+  }
+
+  test("one row of an outer join's preserved side may have all matches, and the others come on top") {
+    table("once", "SELECT id AS k FROM range(1000)")
+    table("often", "SELECT 7L AS k, id AS v FROM range(1000)")
+    def bound(sql: String): Double = estimate(s"SELECT v FROM $sql ON o.k = f.k").rows.get.bound
+    assert(bound("once o LEFT JOIN often f") == 2000 && bound("often f RIGHT JOIN once o") == 2000)
+    assert(bound("often f LEFT JOIN once o") == 1000)
+    val none = "SELECT k FROM once LATERAL VIEW OUTER explode(CAST(array() AS ARRAY<INT>)) x AS y"
+    assert(estimate(none).rows.exists(_.bound == 1000))
+  }
+
+  // The range of a few files was once a bound for the groups of all.
+  test("groups are not bounded by the range that a sample of the files has") {
+    val path = folder.resolve("sampled").toString
+    for (key <- Seq("id % 100", "id * 7919", "id * 7919 + 1"))
+      spark.range(5000).selectExpr(s"$key AS k").coalesce(1).write.mode("append").parquet(path): Unit
+    conf(StatsConf.FOOTERS_MAX_FILES.key -> "1") {
+      assert(estimate(s"SELECT k, count(*) FROM parquet.`$path` GROUP BY k").rows.exists(_.bound >= 10000))
+    }
+  }
+
+  // ORC has no smallest value of a stripe that begins with NaN.
+  test("NaN in an ORC file leaves no range") {
+    val path = folder.resolve("nan").toString
+    spark
+      .range(0, 1000, 1, 1)
+      .selectExpr("if(id = 0, double('NaN'), double(id)) AS x")
+      .write
+      .orc(path)
+    assert(estimate(s"SELECT * FROM orc.`$path`").columns.values.forall(_.range.isEmpty))
+    assert(estimate(s"SELECT * FROM orc.`$path` WHERE x < 100").rows.exists(_.bound == 1000))
+  }
+
   // Spark measures a broadcast in whole pages.
   test("the width of a row above a finished broadcast is that of its values") {
     table("nations", "SELECT id AS n, concat('nation ', id) AS name FROM range(25)")

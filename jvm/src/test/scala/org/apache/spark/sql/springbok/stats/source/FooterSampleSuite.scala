@@ -48,6 +48,15 @@ class FooterSampleSuite extends SpringbokTest {
       .collectFirst { case fs: HadoopFsRelation => fs }
       .get
 
+  // Footers of thousands of columns, parsed at the same time, once could fill a small driver's heap.
+  test("of a table with thousands of columns fewer footers are read") {
+    val path = folder.resolve("broad").toString
+    val columns = (1 to 3200).map(i => s"id AS c$i")
+    spark.range(0, 8, 1, 8).selectExpr(columns: _*).write.parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("broad")
+    assert(ParquetFooters.sample(relation("broad")).exists(t => t.files == 8 && t.filesRead <= 5))
+  }
+
   test("footers of a distant table were read one after the other") {
     distant("slow", 4)
     val all = new CountDownLatch(4)

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import org.apache.orc.OrcConf
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.internal.SQLConf
@@ -45,7 +45,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!comparable(scan, column, footers) || isOrc && !KeyPredicates.inJavasOrder(k)) None
+    else if (!takesKeys || isOrc && !KeyPredicates.inJavasOrder(k)) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -62,9 +62,10 @@ final private[springbok] class FilePruning(
         case read =>
           // All rows of a key lie in one bucket. The row test removes what is left of a key that has no match.
           val alone =
-            bounded(k)
-              .orElse(exact(values))
-              .map(p => PushedFilter(PushWay.buckets, p._2, PushWay.FileData()))
+            keyRange(k)
+              .map(_._2)
+              .orElse(exact(values).filterNot(_ => shifted).map(_._2))
+              .map(PushedFilter(PushWay.buckets, _, PushWay.FileData()))
           byData.orElse(alone).map(_.copy(way = PushWay.FileData(read)))
       }
     }
@@ -72,9 +73,18 @@ final private[springbok] class FilePruning(
 
   /** The bound of a comparison as a predicate on the column, if its type has the bound and the scan can skip by it. */
   def bound(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
+    if (shifted && !partitioned)
+      boundOf(
+        c.copy(orEqual = true),
+        if (c.below) ShiftedDays.last(value) else ShiftedDays.first(value),
+        always
+      )
+    else boundOf(c, value, always)
+
+  private def boundOf(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!comparable(scan, column, footers) || isOrc && !KeyPredicates.inJavasOrder(value)) None
+      else if (!takesKeys || isOrc && !KeyPredicates.inJavasOrder(value)) None
       else {
         val pruned = Estimate
           .number(value)
@@ -95,16 +105,36 @@ final private[springbok] class FilePruning(
     byLog || spans.isEmpty && values.exists(_.size <= KeyPredicates.shortList)
 
   private def data(k: KeyFacts, values: Option[Seq[Any]]): Option[(String, Expression, Seq[KeySpan])] = {
-    val short = values.filter(_.size <= math.min(inLimit, conf.parquetFilterPushDownInFilterThreshold))
-    val split = values.flatMap(spansOf).filter(_.size > 1)
+    val short = values.filter { vs =>
+      !shifted && vs.size <= math.min(inLimit, conf.parquetFilterPushDownInFilterThreshold)
+    }
+    val split = values.flatMap(spansOf).filter(_.size > 1).map(_.map(widened))
     if (short.isDefined)
       exact(values).map { case (kind, p) => (kind, p, short.get.flatMap(v => KeySpan.of(v, v))) }
     else if (split.isDefined)
       for (s <- split; p <- s.flatMap(x => between(x.low, x.high)).reduceOption(Or(_, _)))
         yield ("ranges", p, s)
     else
-      for ((kind, p) <- bounded(k); (low, high) <- k.range) yield (kind, p, KeySpan.of(low, high).toSeq)
+      for ((kind, p) <- keyRange(k); (low, high) <- k.range)
+        yield (kind, p, KeySpan.of(low, high).map(widened).toSeq)
   }
+
+  /** The range of the keys. */
+  private def keyRange(k: KeyFacts): Option[(String, Expression)] =
+    for {
+      (kind, p) <- bounded(k)
+      (low, high) <- k.range
+      all <- if (shifted) between(ShiftedDays.first(low), ShiftedDays.last(high)) else Some(p)
+    } yield kind -> all
+
+  /** The values that a reader may take for those of a span. */
+  private def widened(s: KeySpan): KeySpan =
+    if (shifted) KeySpan.of(ShiftedDays.first(s.low), ShiftedDays.last(s.high)).getOrElse(s) else s
+
+  private lazy val shifted = ShiftedDays.in(scan, column, conf)
+
+  /** Whether the scan's reader may be told of keys. The ranges that are read anyway cannot be widened. */
+  private def takesKeys: Boolean = comparable(scan, column, footers) && (anyway.isEmpty || !shifted)
 
   /**
    * The keys in a limited number of ranges, split at the widest gaps, None if they are not numbers. Keys outside of the range
@@ -155,6 +185,9 @@ private[springbok] object FilePruning {
   /** Whether the footers of all files were read. */
   private def all(t: TableFooters): Boolean = t.files == t.filesRead
 
+  /** Whether the scan reads the files that were listed for the footers. A catalog's partitions are listed anew. */
+  private def sameFiles(r: HadoopFsRelation): Boolean = !r.location.isInstanceOf[CatalogFileIndex]
+
   /** Whether files are read by the names of columns, as predicates are, and not by numbers of fields or by positions. */
   private def byNames(r: HadoopFsRelation): Boolean = r.fileFormat match {
     case _: OrcFileFormat =>
@@ -176,7 +209,8 @@ private[springbok] object FilePruning {
    *   those of the scan's table
    */
   def comparable(scan: FileSourceScanExec, column: Attribute, footers: => Option[TableFooters]): Boolean = {
-    def each(group: RowGroup => Boolean) = footers.exists(t => all(t) && t.groups.forall(group))
+    def each(group: RowGroup => Boolean) =
+      sameFiles(scan.relation) && footers.exists(t => all(t) && t.groups.forall(group))
     (scan.relation.fileFormat, column.dataType) match {
       case _ if !byNames(scan.relation) => false
       case (_: ParquetFileFormat, d: DecimalType) =>

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, LeafExpression, PlanExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
@@ -53,10 +54,19 @@ private[springbok] object BuildSides {
   def keyAt(exchange: SparkPlan, on: FilterConjunct): Option[BuildKey] =
     FilterKey
       .of(on.creation)
-      // The exchange and the join compute it for each row as well.
       .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
+      .filter(k => computes(exchange, on.creation) || FilterKey.admissible(k))
       .filterNot(_.exists(hidden))
       .map(BuildKey.of(_, exchange.output))
+
+  /**
+   * Whether the exchange computes a key for each of its rows. A sort-merge join computes none where the other side has no row, so
+   * it may never meet the error that a key raises.
+   */
+  private def computes(exchange: SparkPlan, key: Expression): Boolean = exchange.outputPartitioning match {
+    case h: HashPartitioning => h.expressions.exists(_.semanticEquals(key))
+    case _ => isBroadcast(exchange)
+  }
 
   /**
    * What Spark must see among an operator's expressions, where a summary's keys are not: functions without generated code keep

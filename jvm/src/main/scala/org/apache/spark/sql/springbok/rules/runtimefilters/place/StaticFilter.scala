@@ -14,7 +14,11 @@ import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
-import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{FilePruning, PrunableColumns}
+import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{
+  FilePruning,
+  PrunableColumns,
+  ShiftedDays
+}
 import org.apache.spark.sql.springbok.stats.source.Footers
 
 /** One filter of [[PlaceStaticFilters]]: the range of a broadcast's keys. */
@@ -27,7 +31,8 @@ private[place] object StaticFilter {
     t.sameStage && !t.grouped && FilterKey.column(t.key).exists { a =>
       KeyType.isLong(a.dataType) && KeyType.isLong(t.key.dataType) &&
       scan.exists { s =>
-        !PrunableColumns.partitions(s, a, conf) && FilePruning.comparable(s, a, Footers.read(s.relation))
+        !PrunableColumns.partitions(s, a, conf) && !ShiftedDays.in(s, a, conf) &&
+        FilePruning.comparable(s, a, Footers.read(s.relation))
       }
     }
   }

@@ -50,6 +50,22 @@ class ColocatedSourceSuite extends SpringbokTest {
       assert(onBig.map(_.metrics("numOutputRows").value).sum <= 1600)
     }
 
+  // Its summary once computed the key for each row of the build side, and failed the query.
+  test("a key that raises an error for a row that the join never compares") {
+    val places = spark.range(20).selectExpr("id", "pmod(hash(CAST(id AS INT)), 8)").collect().toSeq
+    val Seq(here, there) = places.distinctBy(_.get(1)).take(2).map(_.getLong(0)): @unchecked
+    table("lefts", s"SELECT $here AS a, 6 AS c")
+    table("rights", s"SELECT * FROM VALUES ($here, 5), ($there, 2147483647) AS t(a, b)")
+    def side(t: String) = s"(SELECT /*+ REPARTITION(8, a) */ * FROM $t)"
+    conf("spark.sql.ansi.enabled" -> "true") {
+      val sql =
+        s"SELECT /*+ MERGE(x, y), RUNTIME_FILTER(y) */ x.c, y.b FROM ${side("lefts")} x JOIN ${side("rights")} y"
+      assert(same(s"$sql ON x.a = y.a AND x.c = y.b + 1").count() == 1)
+      // A key that raises none is summarized.
+      assert(used(same(s"$sql ON x.a = y.a AND x.c = y.b")).nonEmpty)
+    }
+  }
+
   test("three joins on one key are filtered from one exchange, which runs once") {
     val sql = chain("JOIN big b ON m.k = b.k LEFT ANTI JOIN other o ON b.k = o.k AND o.w = m.w + s.w")
     val df = same(sql)
