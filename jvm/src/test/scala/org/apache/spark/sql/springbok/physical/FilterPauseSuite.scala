@@ -61,8 +61,8 @@ class FilterPauseSuite extends SpringbokTest {
 
   // A filter below an aggregate once reused the stage of one that may leave a part of a group.
   test("a filter that takes whole groups is another one than a filter that does not") {
-    table("rows", "SELECT id AS k FROM range(1000)")
-    val child = executed(spark.sql("SELECT * FROM rows"))
+    table("few", "SELECT id AS k FROM range(1000)")
+    val child = executed(spark.sql("SELECT * FROM few"))
     val forms = for (grouped <- Seq(false, true)) yield {
       val info = FilterInfo(null, null, None, FilterCost.Saving(0), minRejection = 0.1, grouped = grouped)
       Seq(

@@ -57,7 +57,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     table("lefts", s"SELECT $here AS a, 6 AS c")
     table("rights", s"SELECT * FROM VALUES ($here, 5), ($there, 2147483647) AS t(a, b)")
     def side(t: String) = s"(SELECT /*+ REPARTITION(8, a) */ * FROM $t)"
-    conf("spark.sql.ansi.enabled" -> "true") {
+    conf("spark.sql.ansi.enabled" -> "true", "spark.sql.requireAllClusterKeysForCoPartition" -> "false") {
       val sql =
         s"SELECT /*+ MERGE(x, y), RUNTIME_FILTER(y) */ x.c, y.b FROM ${side("lefts")} x JOIN ${side("rights")} y"
       assert(same(s"$sql ON x.a = y.a AND x.c = y.b + 1").count() == 1)
