@@ -18,9 +18,8 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.catalyst.{HiveScan, OrderDependent, PlanInputs}
-import org.apache.spark.sql.springbok.keys.KeyType
-import org.apache.spark.sql.types.{BooleanType, DoubleType, FloatType}
+import org.apache.spark.sql.springbok.catalyst.{HiveScan, OrderDependent, PlanInputs, SparkTypes}
+import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
  * Whether a build side that is computed again has the same rows. Known operators do, if their expressions do not depend on the
@@ -82,8 +81,8 @@ private[sql] object Determinism {
   /** Whether a function gives the same result for the same rows in any order, and for partial results merged in any order. */
   private def exact(f: AggregateFunction): Boolean = f match {
     case _: Count | _: BitAggregate | _: HyperLogLogPlusPlus => true
-    // Of values that are equal and still differ, such as 'a' and 'A', the first one stays.
-    case _: Min | _: Max => KeyType.supported(f.dataType) || f.dataType == BooleanType
+    // Of values that are equal under a collation, such as 'a' and 'A', the first one stays.
+    case _: Min | _: Max => SparkTypes.isBinaryStable(f.dataType)
     case _: Sum | _: Average => !f.children.exists(c => c.dataType == FloatType || c.dataType == DoubleType)
     case _ => false
   }
