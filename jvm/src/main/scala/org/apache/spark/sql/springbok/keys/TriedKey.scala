@@ -34,7 +34,8 @@ final case class TriedKey(child: Expression)
 
   // Spark computes what an expression has twice before the expression, and here that would be outside of `try`.
   override def alwaysEvaluatedInputs: Seq[Expression] = Nil
-  override def withNewAlwaysEvaluatedInputs(inputs: Seq[Expression]): TriedKey = this
+  // No override: Spark 3.5 does not ask for it.
+  def withNewAlwaysEvaluatedInputs(inputs: Seq[Expression]): TriedKey = this
   override def branchGroups: Seq[Seq[Expression]] = Nil
 
   /** Each task's copy counts for itself. */
