@@ -39,3 +39,14 @@ def test_compare(spark: SparkSession, tpch: Path) -> None:
     text = str(c)
     assert "the answers are equal" in text and max(map(len, text.splitlines())) <= 100
     assert "answers are equal" in c._repr_html_()
+
+
+def test_joins_below_python_functions_over_partitions_keep_their_order(spark: SparkSession, tpch: Path) -> None:
+    # Such a function may depend on the order of its rows.
+    joined = spark.sql(
+        "SELECT l_quantity FROM lineitem JOIN orders ON l_orderkey = o_orderkey JOIN customer ON o_custkey = c_custkey"
+    )
+    with temporarily(spark, {"spark.springbok.reorder.enabled": "true"}):
+        df = joined.mapInPandas(lambda parts: parts, joined.schema)
+        assert [o.reason.code for o in springbok.report(df).join_order] == ["ROW_ORDER"]
+        assert [o.reason.code for o in springbok.report(joined).join_order] != ["ROW_ORDER"]
