@@ -3,12 +3,12 @@ package org.apache.spark.sql.springbok.physical
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.PlanningState
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
+import org.apache.spark.sql.springbok.stats.history.{Observed, QueryHistory}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.springbok.stats.source.ByIdentity
 
 /**
- * Teaches the history what the parts of a finished query have had for rows.
+ * Teaches the history what the parts of a finished query have had for rows and for join keys.
  *
  * '''Settings''': `spark.springbok.history.*`.
  */
@@ -37,7 +37,7 @@ private[springbok] object LearnRows {
 
   /** A query that has failed or was cancelled, perhaps because it was slow, teaches no rows. What was doubted is forgotten. */
   def failed(state: Option[PlanningState]): Unit =
-    state.flatMap(_.lasting.history).foreach(_.learn(Nil, _ => None))
+    state.flatMap(_.lasting.history).foreach(_.learn(Observed(Nil), _ => None))
 
   /** Actions that hand rows over one by one, and may be stopped. */
   private def mayStop(action: String): Boolean = action.contains("Iterator") || action.contains("foreach")

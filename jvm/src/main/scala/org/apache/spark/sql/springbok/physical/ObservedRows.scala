@@ -4,7 +4,14 @@ import java.util.IdentityHashMap
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruningExpression, Expression, ExprId, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  BoundReference,
+  DynamicPruningExpression,
+  Expression,
+  ExprId,
+  Literal
+}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateMode, Partial, PartialMerge}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
@@ -26,10 +33,13 @@ import org.apache.spark.sql.execution.springbok.{
 }
 import org.apache.spark.sql.execution.window.WindowExec
 import org.apache.spark.sql.springbok.catalyst.HiveScan
+import org.apache.spark.sql.springbok.keys.BuildKey
 import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.stats.history.Observed
 
 /**
- * The rows of the logical operators of a query that has ended, as far as its metrics tell them.
+ * The rows of the logical operators of a query that has ended, as far as its metrics tell them, and the number of distinct
+ * join keys where tasks have summarized them for a runtime filter.
  *
  * Several physical operators may stand for one logical operator, as the two halves of an aggregate do: the topmost one that
  * counts its rows counts those of the logical operator. Operators above it that keep every row stand for as many.
@@ -47,15 +57,16 @@ final private[springbok] class ObservedRows(tableRows: HadoopFsRelation => Optio
   import ObservedRows._
 
   private val found = mutable.ArrayBuffer.empty[(LogicalPlan, Long)]
+  private val distinct = mutable.ArrayBuffer.empty[(LogicalPlan, Attribute, Long)]
   private val done = new IdentityHashMap[SparkPlan, Set[Removal]]()
 
   /**
    * @param taken
    *   whether all rows of the result were taken
    */
-  def of(root: SparkPlan, taken: Boolean): Seq[(LogicalPlan, Long)] = {
+  def of(root: SparkPlan, taken: Boolean): Observed = {
     visit(root, Above(taken)): Unit
-    found.toList
+    Observed(found.toList, distinct.toList)
   }
 
   /** What rows of the output were removed on behalf of joins above. */
@@ -66,7 +77,12 @@ final private[springbok] class ObservedRows(tableRows: HadoopFsRelation => Optio
     case c: CommandResultExec => visit(c.commandPhysicalPlan, above)
     case r: ReusedExchangeExec => visit(r.child, above)
     case _: WholeStageCodegenExec | _: InputAdapter | _: ColumnarToRowExec => visit(p.children.head, above)
-    case e: Exchange => once(e)(visit(e.child, above.copy(drained = true, skips = false)))
+    case e: Exchange =>
+      once(e) {
+        val removed = visit(e.child, above.copy(drained = true, skips = false))
+        if (removed.isEmpty) distinct ++= summarized(e)
+        removed
+      }
     case f: RuntimeFilterExec => visit(f.child, above)
     case f: AppliedRuntimeFilterExec =>
       val removal = Option(f.info).fold[Removal](Removal.Unknown)(i => Removal.ByFilter(i.record.join))
@@ -166,6 +182,19 @@ private[springbok] object ObservedRows {
       case other => other
     }
     p.logicalLink.map(planned)
+  }
+
+  /** The number of values of the columns whose keys all tasks of an exchange have told. */
+  private def summarized(e: Exchange): Seq[(LogicalPlan, Attribute, Long)] = for {
+    node <- SummarizeKeysExec.summaryOf(e).toSeq if node.summary.partitions == node.tasks
+    plan <- link(inner(node.child)).toSeq
+    (BuildKey(BoundReference(at, _, _)), i) <- node.plan.keys.map(_._1).zipWithIndex
+    n <- node.summary.key(i).distinct
+  } yield (plan, node.output(at), n.round)
+
+  private def inner(p: SparkPlan): SparkPlan = p match {
+    case _: WholeStageCodegenExec | _: InputAdapter => inner(p.children.head)
+    case _ => p
   }
 
   private def keepsRows(p: SparkPlan): Boolean = KeepsRows(p) || p.isInstanceOf[CoalesceExec]

@@ -32,6 +32,12 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
       copy(columns = AttributeMap(columns.toSeq :+ (a -> c.copy(remaining = most.toDouble))))
     }
 
+  /** With so many values of a column left, as far as there are rows. */
+  def leaving(a: Attribute, values: Double): Estimate = columns.get(a).fold(this) { c =>
+    val left = rows.fold(values)(r => math.min(values, r.value))
+    copy(columns = AttributeMap(columns.toSeq :+ (a -> c.copy(remaining = left))))
+  }
+
   /** Expected bytes in memory. */
   def bytes: Option[Double] = rows.map(_.value * rowBytes)
 

@@ -43,6 +43,12 @@ object KeyDomain {
 
   def pairs(l: Rows, r: Rows, domain: Double): Double = l.value * r.value / math.max(1.0, domain)
 
+  /** Distinct combinations of keys that the rows of a side are expected to have. */
+  def present(keys: Seq[Expression], side: Estimate, rows: Rows): Double = {
+    val left = keys.flatMap(column(_, side)).map(_.remaining)
+    if (left.size == keys.size) math.min(rows.value, left.product) else rows.value
+  }
+
   /** A combination of keys is unique if one of them is. */
   def uniqueness(keys: Seq[Expression], e: Estimate): Uniqueness =
     keys.flatMap(column(_, e)).foldLeft[Uniqueness](Uniqueness.Unknown)((u, c) => u.max(c.uniqueness))

@@ -18,13 +18,29 @@ import org.apache.spark.sql.springbok.conf.HistoryConf
  *   how often it has run
  * @param lastMs
  *   when it ran last, in ms since 1970
+ * @param distinct
+ *   the number of distinct values of join keys, by their columns
  */
 final private[springbok] case class LearnedRows(
     rows: Long,
     inputs: Seq[InputFingerprint],
     runs: Int,
-    lastMs: Long
-)
+    lastMs: Long,
+    distinct: Map[Digest, Long] = Map.empty
+) {
+
+  /** One run more than before. What was counted of the same inputs stays known: not every run counts all keys. */
+  def after(before: LearnedRows): LearnedRows = {
+    val known = if (before.inputs == inputs) before.distinct else Map.empty[Digest, Long]
+    copy(runs = before.runs + 1, distinct = (known ++ distinct).take(LearnedRows.mostColumns))
+  }
+}
+
+private[history] object LearnedRows {
+
+  /** Columns of a part whose values are known. */
+  val mostColumns = 8
+}
 
 /**
  * The fraction of a table that conditions of one form have selected, whatever their literals were.
@@ -62,13 +78,15 @@ final private[springbok] class History(shared: Option[HistoryFolder] = None) {
   def selectivity(shape: Digest): Option[LearnedSelectivity] = selectivities.get(shape)
 
   /**
-   * A part of a query has had these rows.
+   * A part of a query has run once more.
    *
+   * @param run
+   *   what this run has counted
    * @param most
    *   entries that are kept
    */
-  def learn(key: Digest, rows: Long, inputs: Seq[InputFingerprint], nowMs: Long, most: Int): LearnedRows =
-    learnedRows.update(key, most)(before => LearnedRows(rows, inputs, before.fold(0)(_.runs) + 1, nowMs))
+  def learn(key: Digest, run: LearnedRows, most: Int): LearnedRows =
+    learnedRows.update(key, most)(_.fold(run)(run.after))
 
   /** Nothing is known any more of the rows of a part. */
   def forget(key: Digest): Unit = learnedRows.remove(key)

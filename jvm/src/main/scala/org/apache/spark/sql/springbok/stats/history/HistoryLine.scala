@@ -14,7 +14,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
  * lines.
  *
  * {{{
- *   5f3a9c01 {"v":1,"rows":120,"key":"…","runs":3,"last":1764000000000,"inputs":[[2,1024,"…"]],"label":"Filter orders"}
+ *   5f3a9c01 {"v":1,"rows":120,"key":"…","runs":3,"last":1764000000000,"inputs":[[2,1024,"…"]],"distinct":{"…":7},"label":"Filter orders"}
  *   0c11d2e4 {"v":1,"selectivity":0.01,"key":"…","runs":1,"last":1764000000000}
  * }}}
  *
@@ -40,6 +40,10 @@ private[history] object HistoryLine {
         o.put("rows", l.rows).put("key", key.toString).put("runs", l.runs).put("last", l.lastMs)
         val inputs = o.putArray("inputs")
         l.inputs.foreach(i => inputs.addArray().add(i.files).add(i.bytes).add(i.state.toString))
+        if (l.distinct.nonEmpty) {
+          val distinct = o.putObject("distinct")
+          l.distinct.foreach { case (column, n) => distinct.put(column.toString, n) }
+        }
         label.foreach(text => o.put("label", text.take(maxLabel)))
       case LearnedEntry.OfSelectivity(key, l) =>
         o.put("selectivity", l.selectivity)
@@ -75,9 +79,8 @@ private[history] object HistoryLine {
     made <- number(o, "rows") match {
       case Some(rows) if rows >= 0 =>
         val label = Option(o.get("label")).filter(_.isTextual).map(_.textValue.take(maxLabel))
-        inputs(o.get("inputs")).map(i =>
-          LearnedEntry.OfRows(key, LearnedRows(rows, i, runs.toInt, last), label)
-        )
+        for (i <- inputs(o.get("inputs")); d <- distinct(o.get("distinct"), rows))
+          yield LearnedEntry.OfRows(key, LearnedRows(rows, i, runs.toInt, last, d), label)
       case _ =>
         val s =
           Option(o.get("selectivity")).filter(_.isNumber).map(_.doubleValue).filter(s => s > 0 && s <= 1)
@@ -95,13 +98,29 @@ private[history] object HistoryLine {
       }
     }
 
+  /** No column has more values than there are rows. */
+  private def distinct(n: JsonNode, rows: Long): Option[Map[Digest, Long]] =
+    if (n == null) Some(Map.empty)
+    else
+      Option(n).filter(o => o.isObject && o.size <= LearnedRows.mostColumns).flatMap { o =>
+        Digest
+          .all(o.properties.asScala) { column =>
+            for (key <- digest(column.getKey); d <- number(column.getValue) if d >= 0 && d <= rows)
+              yield key -> d
+          }
+          .map(_.toMap)
+      }
+
   private def number(o: ObjectNode, name: String): Option[Long] = number(o.get(name))
 
   private def number(n: JsonNode): Option[Long] =
     Option(n).filter(_.canConvertToLong).filter(_.isIntegralNumber).map(_.longValue)
 
   private def digest(n: JsonNode): Option[Digest] =
-    Option(n).filter(_.isTextual).map(_.textValue).filter(s => s.length == 32 && s.forall(isHex)).map { s =>
+    Option(n).filter(_.isTextual).flatMap(t => digest(t.textValue))
+
+  private def digest(text: String): Option[Digest] =
+    Some(text).filter(s => s.length == 32 && s.forall(isHex)).map { s =>
       Digest(
         java.lang.Long.parseUnsignedLong(s.substring(0, 16), 16),
         java.lang.Long.parseUnsignedLong(s.substring(16), 16)

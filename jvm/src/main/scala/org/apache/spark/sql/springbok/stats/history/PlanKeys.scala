@@ -1,6 +1,8 @@
 package org.apache.spark.sql.springbok.stats.history
 
-import scala.collection.mutable
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
@@ -36,6 +38,9 @@ final private[history] class PlanKeys(literals: Boolean) {
   /** The key of a plan, None if it has none. */
   def apply(plan: LogicalPlan): Option[Digest] = block(plan).flatMap(_.digest)
 
+  /** The key of a column among those of its plan, None if it has none. */
+  def column(plan: LogicalPlan, a: Attribute): Option[Digest] = block(plan).flatMap(_.column(a))
+
   private def block(plan: LogicalPlan): Option[Block] = Option(known.getIfPresent(plan)).getOrElse {
     val b = make(plan)
     known.put(plan, b)
@@ -60,7 +65,7 @@ final private[history] class PlanKeys(literals: Boolean) {
     case m: InMemoryRelation => cached(m)
     case leaf: LeafNode =>
       for (digest <- InputKey(leaf))
-        yield Input(digest, leaf.output.map(a => a.exprId -> InputKey.column(a)).toMap)
+        yield Input(digest, id => leaf.output.find(_.exprId == id).map(InputKey.column))
     case a: Aggregate => block(a.child).flatMap(aggregated(a, _))
     case j: Join => outer(j)
     case u: Union => united(u)
@@ -68,7 +73,8 @@ final private[history] class PlanKeys(literals: Boolean) {
     case g: Generate =>
       for (b <- block(g.child); child <- b.digest; by <- b.key(g.generator)) yield {
         val digest = Digest.of(s"generate ${g.outer}", child, by)
-        Input(digest, Input.columns(digest, g.generatorOutput) ++ b.passed(g.child.output))
+        val made = Input.of(digest, g.generatorOutput)
+        Input(digest, id => made.column(id).orElse(b.passed(g.child.output, id)))
       }
     case e: Expand =>
       for {
@@ -89,7 +95,7 @@ final private[history] class PlanKeys(literals: Boolean) {
     by <- Digest.all(a.groupingExpressions)(b.key)
   } yield {
     val digest = Digest.of("aggregate", child, Digest.unordered("by", by.distinct))
-    Input(digest, b.computed(a.aggregateExpressions))
+    Input(digest, b.computed(a.aggregateExpressions, _))
   }
 
   /** Joins other than inner ones. A right outer join is a left outer join of the sides in the other order. */
@@ -108,19 +114,21 @@ final private[history] class PlanKeys(literals: Boolean) {
       on <- Digest.all(j.condition.toSeq.flatMap(PlanKeys.conjuncts))(sides(l, r).apply)
     } yield {
       val digest = Digest.of(name, left, right, Digest.unordered("on", on.distinct))
-      val exists = j.joinType match {
-        case ExistenceJoin(found) => Input.columns(digest, Seq(found))
-        case _ => Map.empty
-      }
-      val (ofLeft, ofRight) = (l.passed(first.output), r.passed(second.output))
-      Input(digest, tagged("left", ofLeft) ++ tagged("right", ofRight) ++ exists)
+      val exists = Input.of(
+        digest,
+        j.joinType match {
+          case ExistenceJoin(found) => Seq(found)
+          case _ => Nil
+        }
+      )
+      def ofSides(id: ExprId) =
+        l.passed(first.output, id).map(leftSide).orElse(r.passed(second.output, id).map(rightSide))
+      Input(digest, id => exists.column(id).orElse(ofSides(id)))
     }
   }
 
-  private def sides(l: Block, r: Block): ExpressionKey = new ExpressionKey(
-    literals,
-    a => l.column(a).map(Digest.of("left", _)).orElse(r.column(a).map(Digest.of("right", _)))
-  )
+  private def sides(l: Block, r: Block): ExpressionKey =
+    new ExpressionKey(literals, a => l.column(a).map(leftSide).orElse(r.column(a).map(rightSide)))
 
   private def united(u: Union): Option[Input] =
     Digest
@@ -131,7 +139,10 @@ final private[history] class PlanKeys(literals: Boolean) {
       .map(branches => Input.of(Digest.of("union", branches), u.output))
 
   private def widened(w: Window, b: Block, child: Digest): Input =
-    Input(Digest.of("window", child), b.passed(w.child.output) ++ b.computed(w.windowExpressions))
+    Input(
+      Digest.of("window", child),
+      id => b.computed(w.windowExpressions, id).orElse(b.passed(w.child.output, id))
+    )
 
   /**
    * Inputs that are joined and filtered, in any order.
@@ -142,22 +153,24 @@ final private[history] class PlanKeys(literals: Boolean) {
    *   expressions of the attributes that projections compute
    * @param done
    *   the digests of the first conjuncts, which are known from a part of it
+   * @param known
+   *   the digests of columns, which are known from a part of it
    */
   final private class Block(
       val inputs: Seq[Input],
       val conjuncts: Seq[Expression],
       val aliases: Map[ExprId, Expression],
-      done: Seq[Conjunct] = Nil
+      done: Seq[Conjunct] = Nil,
+      known: collection.Map[ExprId, Digest] = Map.empty
   ) {
-    private val columns = mutable.Map.empty[ExprId, Option[Digest]]
+    private val columns = new ConcurrentHashMap[ExprId, Digest](known.asJava)
 
     /** Equal inputs, as those of a self-join, are told apart by their order. */
     private def ofInput(id: ExprId): Option[Digest] = {
-      val at = inputs.indexWhere(_.columns.contains(id))
-      Option.when(at >= 0) {
-        val input = inputs(at)
-        val before = inputs.take(at).count(_.digest == input.digest)
-        Digest.of(s"input $before", input.digest, input.columns(id))
+      val found = inputs.indices.iterator.flatMap(at => inputs(at).column(id).map(at -> _))
+      found.take(1).toList.headOption.map { case (at, column) =>
+        val digest = inputs(at).digest
+        Digest.of(s"input ${inputs.take(at).count(_.digest == digest)}", digest, column)
       }
     }
 
@@ -165,8 +178,10 @@ final private[history] class PlanKeys(literals: Boolean) {
 
     def key(e: Expression): Option[Digest] = expressions(e)
 
-    def column(a: Attribute): Option[Digest] = columns.synchronized {
-      columns.getOrElseUpdate(a.exprId, ofInput(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_))))
+    def column(a: Attribute): Option[Digest] = Option(columns.get(a.exprId)).orElse {
+      val made = ofInput(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_)))
+      made.foreach(columns.put(a.exprId, _))
+      made
     }
 
     private lazy val where: Option[Seq[Conjunct]] =
@@ -186,27 +201,30 @@ final private[history] class PlanKeys(literals: Boolean) {
     }
 
     def filtered(by: Seq[Expression]): Block =
-      if (by.isEmpty) this else new Block(inputs, conjuncts ++ by, aliases, where.getOrElse(Nil))
+      if (by.isEmpty) this
+      else new Block(inputs, conjuncts ++ by, aliases, where.getOrElse(Nil), columns.asScala)
 
     def joined(o: Block): Block = {
       // Equal inputs get other numbers.
       val distinct = inputs.map(_.digest).intersect(o.inputs.map(_.digest)).isEmpty
-      val known = for (mine <- where if distinct; others <- o.where) yield mine ++ others
-      new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases, known.getOrElse(Nil))
+      val done = for (mine <- where if distinct; others <- o.where) yield mine ++ others
+      val both = if (distinct) columns.asScala ++ o.columns.asScala else columns.asScala
+      new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases, done.getOrElse(Nil), both)
     }
 
     def computing(list: Seq[NamedExpression]): Block = {
       val made = list.collect { case a: Alias => a.exprId -> a.child }
-      if (made.isEmpty) this else new Block(inputs, conjuncts, aliases ++ made, where.getOrElse(Nil))
+      if (made.isEmpty) this
+      else new Block(inputs, conjuncts, aliases ++ made, where.getOrElse(Nil), columns.asScala)
     }
 
-    /** Columns that an operator above passes on. */
-    def passed(output: Seq[Attribute]): Map[ExprId, Digest] =
-      output.flatMap(a => column(a).map(a.exprId -> _)).toMap
+    /** A column that an operator above passes on. */
+    def passed(output: Seq[Attribute], id: ExprId): Option[Digest] =
+      output.find(_.exprId == id).flatMap(column)
 
-    /** Columns that an operator above computes. */
-    def computed(list: Seq[NamedExpression]): Map[ExprId, Digest] =
-      list.flatMap(e => key(e).map(e.exprId -> _)).toMap
+    /** A column that an operator above computes. */
+    def computed(list: Seq[NamedExpression], id: ExprId): Option[Digest] =
+      list.find(_.exprId == id).flatMap(key)
   }
 }
 
@@ -216,8 +234,8 @@ private[history] object PlanKeys extends PredicateHelper {
   private def conjuncts(condition: Expression): Seq[Expression] =
     PlanKeys.splitConjunctivePredicates(condition).filterNot(_.isInstanceOf[DynamicPruning])
 
-  private def tagged(tag: String, columns: Map[ExprId, Digest]): Map[ExprId, Digest] =
-    columns.map { case (id, c) => id -> Digest.of(tag, c) }
+  private def leftSide(column: Digest): Digest = Digest.of("left", column)
+  private def rightSide(column: Digest): Digest = Digest.of("right", column)
 
   /** A conjunct of filters and joins. */
   sealed private trait Conjunct
@@ -233,15 +251,21 @@ private[history] object PlanKeys extends PredicateHelper {
       others :+ same.foldLeft(pair)(_ ++ _)
     }
 
-  /** An input of filters and joins with its columns. A column without a digest is not deterministic. */
-  final private case class Input(digest: Digest, columns: Map[ExprId, Digest])
+  /**
+   * An input of filters and joins.
+   *
+   * @param column
+   *   the digest of a column, None if it has no such column, or if the column is not deterministic. Few columns of a table
+   *   are asked for
+   */
+  final private case class Input(digest: Digest, column: ExprId => Option[Digest])
 
   private object Input {
-    def of(digest: Digest, output: Seq[Attribute]): Input = Input(digest, columns(digest, output))
 
-    def columns(digest: Digest, output: Seq[Attribute]): Map[ExprId, Digest] =
-      output.zipWithIndex.map { case (a, i) =>
-        a.exprId -> Digest.of(s"column $i", digest)
-      }.toMap
+    /** With columns that are known by their places. */
+    def of(digest: Digest, output: Seq[Attribute]): Input = Input(
+      digest,
+      id => Some(output.indexWhere(_.exprId == id)).filter(_ >= 0).map(i => Digest.of(s"column $i", digest))
+    )
   }
 }

@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.AttributeMap
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
@@ -15,6 +15,17 @@ import org.apache.spark.sql.springbok.catalyst.{BaseTable, ExpressionLabel, Rule
 import org.apache.spark.sql.springbok.conf.HistoryConf
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.source.ByIdentity
+
+/**
+ * What the parts of a query that has ended have had.
+ *
+ * @param distinct
+ *   the number of distinct values of columns of parts
+ */
+final private[springbok] case class Observed(
+    rows: Seq[(LogicalPlan, Long)],
+    distinct: Seq[(LogicalPlan, Attribute, Long)] = Nil
+)
 
 /**
  * The history as one query sees it. What it has read once stays as it is for all plannings of the query. Once the query has
@@ -52,12 +63,27 @@ final private[springbok] class QueryHistory(history: History) {
           if (c.share < Confidence.least) e
           else {
             val n = math.max(1.0, c.rows(learned.rows.toDouble, e.rows) * retained)
-            QueryHistory.expecting(e, n, Source.History(learned.runs, learned.lastMs))
+            val expected = QueryHistory.expecting(e, n, Source.History(learned.runs, learned.lastMs))
+            values(plan, e, learned, c).foldLeft(expected) { case (known, (a, left)) =>
+              known.leaving(a, left)
+            }
           }
         }
         found.getOrElse(e)
       }
   }
+
+  /** Columns whose values were counted, with the number of values that is expected of the inputs as they are now. */
+  private def values(
+      plan: LogicalPlan,
+      e: Estimate,
+      learned: LearnedRows,
+      c: Confidence
+  ): Seq[(Attribute, Double)] =
+    if (learned.distinct.isEmpty) Nil
+    else
+      for ((a, _) <- e.columns.toSeq; column <- keys.column(plan, a); n <- learned.distinct.get(column))
+        yield a -> c.rows(n.toDouble, None)
 
   /** The fraction of a table's rows that conditions of this form select. */
   def selectivity(f: Filter): Option[LearnedSelectivity] =
@@ -79,16 +105,19 @@ final private[springbok] class QueryHistory(history: History) {
   def end(): Unit = ended = true
 
   /**
-   * The query has ended, and parts of it have had these rows. What has been doubted and was not counted again is forgotten:
-   * a wrong entry serves one query, even if runtime filters always remove rows of its part.
+   * The query has ended, and this was observed of its parts. What has been doubted and was not counted again is forgotten: a
+   * wrong entry serves one query, even if runtime filters always remove rows of its part.
    *
    * @param tableRows
    *   rows of a table, None if unknown
    */
-  def learn(observed: Seq[(LogicalPlan, Long)], tableRows: LogicalPlan => Option[Double]): Unit = {
+  def learn(observed: Observed, tableRows: LogicalPlan => Option[Double]): Unit = {
     end()
     val (now, most) = (System.currentTimeMillis(), SQLConf.get.getConf(HistoryConf.MAX_ENTRIES))
-    val keyed = for ((plan, n) <- observed; key <- keys(plan)) yield key -> ((plan, n))
+    val keyed = for ((plan, n) <- observed.rows; key <- keys(plan)) yield key -> ((plan, n))
+    val distinct =
+      for ((plan, a, n) <- observed.distinct; key <- keys(plan); column <- keys.column(plan, a))
+        yield (key, column, n)
     // Projections have the key of what they project.
     val entries = for ((key, (plan, n)) <- keyed.toMap.toSeq; from <- inputs(plan)) yield {
       val ofForm = for {
@@ -99,7 +128,10 @@ final private[springbok] class QueryHistory(history: History) {
         val part = math.max(1.0, n.toDouble) / math.max(all, n.toDouble)
         LearnedEntry.OfSelectivity(shape, history.learnSelectivity(shape, part, now, most))
       }
-      LearnedEntry.OfRows(key, history.learn(key, n, from, now, most), label(plan)) +: ofForm.toSeq
+      // A bloom filter only estimates how many keys it has.
+      val values = distinct.collect { case (`key`, column, d) => column -> math.min(d, n) }
+      val run = LearnedRows(n, from, 1, now, values.toMap)
+      LearnedEntry.OfRows(key, history.learn(key, run, most), label(plan)) +: ofForm.toSeq
     }
     doubted.asScala.filterNot(keyed.map(_._1).toSet).foreach(history.forget)
     history.share(entries.flatten)

@@ -29,11 +29,18 @@ private[operator] object JoinStats {
       def once(u: Uniqueness) = if (proofNeeded) u.proven else u.believed
       val (leftOnce, rightOnce) = (once(left), once(right))
       val found = matches(lr, rr, domain, leftOnce, rightOnce)
+      // Of the left side's keys, those that the right side has.
+      def matching =
+        math.min(1.0, keys.fold(rr.value)(k => KeyDomain.present(k._2, r, rr)) / math.max(1.0, domain))
       j.joinType match {
         case LeftOuter => preserved(found, lr, alone = leftOnce && !rightOnce)
         case t if SparkTypes.isSingleJoin(t) => preserved(found, lr, alone = leftOnce && !rightOnce)
         case RightOuter => preserved(found, rr, alone = rightOnce && !leftOnce)
-        case t => rowsOf(t, lr, rr, domain, found)
+        case FullOuter => found.atLeast(lr + rr)
+        case LeftSemi => part(lr, matching)
+        case LeftAnti => part(lr, math.max(Selectivity.default, 1 - matching))
+        case _: ExistenceJoin => lr
+        case _ => found
       }
     }
     val e = Estimate(rows, rowBytes(j, l, r, columns), columns).narrowed
@@ -82,17 +89,8 @@ private[operator] object JoinStats {
     if (alone) all.copy(bound = matches.bound + side.bound, most = matches.most + side.most) else all
   }
 
-  private def rowsOf(joinType: JoinType, l: Rows, r: Rows, domain: Double, matches: Rows): Rows = {
-    val matching = math.min(1.0, r.value / math.max(1.0, domain))
-    joinType match {
-      case LeftSemi => l.copy(value = l.value * matching, source = Source.Estimated)
-      case LeftAnti =>
-        l.copy(value = l.value * math.max(Selectivity.default, 1 - matching), source = Source.Estimated)
-      case _: ExistenceJoin => l
-      case FullOuter => matches.atLeast(l + r)
-      case _ => matches
-    }
-  }
+  private def part(side: Rows, fraction: Double): Rows =
+    side.copy(value = side.value * fraction, source = Source.Estimated)
 
   /**
    * Whether the join is next to run and no stage is left that could prove a key unique. From then on only what is proven

@@ -40,15 +40,27 @@ class ConfidenceSuite extends AnyFunSuite {
 
   test("a history holds no more than it may, and forgets what was not used for the longest time") {
     val h = new History
-    for (i <- 1 to 5) h.learn(Digest(0, i.toLong), i.toLong, Nil, i.toLong, most = 3)
+    def learn(key: Long, rows: Long, at: Long, most: Int) =
+      h.learn(Digest(0, key), LearnedRows(rows, Nil, 1, at), most)
+    for (i <- 1 to 5) learn(i.toLong, i.toLong, i.toLong, most = 3)
     assert(h.size == 3 && h.rows(Digest(0, 2)).isEmpty)
     assert(h.rows(Digest(0, 3)).map(_.rows).contains(3L))
-    h.learn(Digest(0, 6), 6, Nil, 6, most = 3)
+    learn(6, 6, 6, most = 3)
     assert(h.rows(Digest(0, 3)).isDefined && h.rows(Digest(0, 4)).isEmpty)
-    h.learn(Digest(0, 3), 30, Nil, 7, most = 3)
+    learn(3, 30, 7, most = 3)
     assert(h.rows(Digest(0, 3)).contains(LearnedRows(30, Nil, 2, 7)))
-    h.learn(Digest(0, 7), 7, Nil, 8, most = 1)
+    learn(7, 7, 8, most = 1)
     assert(h.size == 1)
+  }
+
+  test("distinct values stay known while the inputs are the same") {
+    val (a, b) = (Digest(1, 0), Digest(2, 0))
+    val first = LearnedRows(9, Seq(files(2, 100)), 1, 1, Map(a -> 3L))
+    val second = LearnedRows(9, Seq(files(2, 100)), 1, 2, Map(b -> 4L)).after(first)
+    assert(second.runs == 2 && second.distinct == Map(a -> 3L, b -> 4L))
+    assert(LearnedRows(9, Seq(files(3, 150)), 1, 3).after(second).distinct.isEmpty)
+    val many = LearnedRows(9, Nil, 1, 1, (1L to 20).map(i => Digest(i, 0) -> i).toMap)
+    assert(many.after(LearnedRows(9, Nil, 1, 0)).distinct.size == LearnedRows.mostColumns)
   }
 
   test("the selectivity of a form is the geometric mean of its runs") {

@@ -104,9 +104,15 @@ class HistoryTrustSuite extends HistoryTest {
     "SELECT count(*) FROM orders FULL JOIN (SELECT customer AS k FROM orders UNION ALL SELECT c FROM customers) ON o = k"
   )
 
-  /** Teaches every part of the query so many rows. */
+  /** Teaches every part of the query so many rows, each with another value. */
   private def teach(plan: LogicalPlan, rows: Long): Unit =
-    new QueryHistory(history).learn(plan.collect { case p => p -> rows }, _ => Some(1e6))
+    new QueryHistory(history).learn(
+      Observed(
+        plan.collect { case p => p -> rows },
+        plan.collect { case p => p.output.map((p, _, rows)) }.flatten
+      ),
+      _ => Some(1e6)
+    )
 
   test("whatever a history says, no bound gets lower and no column unique") {
     for (sql <- queries; rows <- Seq(0L, 1L, 1000000L, Long.MaxValue)) {

@@ -208,6 +208,27 @@ class LearnedRowsSuite extends HistoryTest {
     }
   }
 
+  test("the distinct keys of a build side are known after one run, and no bound is made of them") {
+    conf(FilterConf.MODE.key -> "GLOBAL", noSparkBroadcast) {
+      val few = "SELECT o, customer FROM orders WHERE remark LIKE '%1' AND customer BETWEEN 0 AND 19"
+      val sql =
+        s"SELECT /*+ MERGE(x) */ count(*), max(y.remark) FROM orders y JOIN ($few) x ON y.customer = x.customer"
+      def side: (Estimate, Double) = {
+        val plan = optimized(sql).collectFirst { case Join(_, r, _, _, _) => r }.get
+        val e = served(plan)
+        e -> plan.output.filter(_.name == "customer").map(e.columns(_).remaining).head
+      }
+      val (before, guessed) = side
+      val distinct = spark.sql(few).select("customer").distinct().count()
+      history.clear()
+      val first = learned(sql)
+      assert(used(first).nonEmpty)
+      val (after, counted) = side
+      assert(counted == distinct && guessed != distinct && isLearned(after))
+      assert(after.rows.get.bound >= before.rows.get.bound)
+    }
+  }
+
   test("without adaptive execution") {
     conf("spark.sql.adaptive.enabled" -> "false", noFilters) {
       learned(star): Unit
@@ -279,7 +300,7 @@ class LearnedRowsSuite extends HistoryTest {
     val from = side.collectLeaves().flatMap(InputFingerprint.of(_))
     conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "100000", noSparkBroadcast) {
       for (p <- optimized(sql).collect { case p => p }; key <- keys(p))
-        history.learn(key, 10, if (p.collectLeaves().size > 1) from ++ from else from, 1, 100)
+        history.learn(key, LearnedRows(10, if (p.collectLeaves().size > 1) from ++ from else from, 1, 1), 100)
       assert(served(side).rows.exists(r => r.value == 10 && r.bound >= 40000))
       val first = learned(sql)
       assert(joins(first).forall(!_.isInstanceOf[BroadcastHashJoinExec]))
@@ -334,7 +355,7 @@ class LearnedRowsSuite extends HistoryTest {
       )
       val first = application
       conf(HistoryConf.REDACT.key -> redact.toString) {
-        new QueryHistory(first).learn(Seq(plan -> 13334L), _ => Some(40000.0))
+        new QueryHistory(first).learn(Observed(Seq(plan -> 13334L)), _ => Some(40000.0))
       }
       first.flush(20000)
       val second = application

@@ -6,10 +6,17 @@ import java.nio.file.attribute.PosixFilePermissions
 
 /** Histories that applications share. Each `History` stands for one application. */
 class SharedHistorySuite extends SharedHistoryTest {
+  private val counted = LearnedEntry.OfRows(
+    Digest(0, 3),
+    LearnedRows(120, inputs, 1, now - 1000, Map(Digest(5, 6) -> 7L, Digest(7, 8) -> 120L)),
+    None
+  )
+
   test("an entry is a line, and a changed line is no entry") {
     val entries = Seq(
       entry(1, 120),
       entry(2, 0).copy(label = None),
+      counted,
       LearnedEntry.OfSelectivity(Digest(-1, Long.MinValue), LearnedSelectivity(0.01, 3, now))
     )
     for (e <- entries) {
@@ -37,6 +44,8 @@ class SharedHistorySuite extends SharedHistoryTest {
     }
     val good = HistoryLine.write(entry(1, 5)).drop(9)
     assert(HistoryLine.read(line(good), now).isDefined)
+    val values = HistoryLine.write(counted).drop(9)
+    assert(HistoryLine.read(line(values), now).contains(counted))
     for {
       bad <- Seq(
         good.replace("\"v\":1", "\"v\":2"),
@@ -47,6 +56,11 @@ class SharedHistorySuite extends SharedHistoryTest {
         good.replace("0000", "zzzz"),
         good.replace("[[2,", "[[[2,"),
         good.replace(s"${now - 1000}", s"${now + 100000}"),
+        values.replace(":7", ":121"),
+        values.replace(":7", ":-7"),
+        values.replace(":7", ":0.5"),
+        values.replace("\"0000000000000005", "\"zz"),
+        values.replace(":7", (1 to 8).map(i => f""""$i%032x":1""").mkString(":7,", ",", "")),
         "[]",
         "null",
         "{",

@@ -32,7 +32,8 @@ abstract class SharedHistoryTest extends AnyFunSuite {
     LearnedEntry.OfRows(Digest(0, key), LearnedRows(rows, inputs, 1, lastMs), Some("Filter of t"))
 
   protected def learn(h: History, key: Long, rows: Long): Unit = {
-    h.share(Seq(LearnedEntry.OfRows(Digest(0, key), h.learn(Digest(0, key), rows, inputs, now, 1000), None)))
+    val learned = h.learn(Digest(0, key), LearnedRows(rows, inputs, 1, now), 1000)
+    h.share(Seq(LearnedEntry.OfRows(Digest(0, key), learned, None)))
     h.flush(20000)
   }
 }
