@@ -24,6 +24,8 @@ EXPLAIN_PROVIDER = "org.apache.spark.sql.springbok.report.SpringbokExplain"
 ENABLED = "spark.springbok.enabled"
 # Where PySpark finds the JVM that spark-submit has started.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
+# What PySpark gives to spark-submit when it starts the JVM itself.
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 
 
 def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Builder:
@@ -71,17 +73,22 @@ def _joined(present: str, more: str) -> str:
 
 def _submit(jars: str) -> None:
     """Put the jars into `PYSPARK_SUBMIT_ARGS` if it names jars: Spark then takes none from the builder."""
-    args = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    new = args[:1]
-    for flag, value in itertools.pairwise(args):
+    args = shlex.split(os.environ.get(_ARGUMENTS, ""))
+    named = [at for at, key, _ in _settings(args) if key == "spark.jars"]
+    for at in named:
+        args[at] = jars if args[at - 1] == "--jars" else f"spark.jars={jars}"
+    if named:
+        os.environ[_ARGUMENTS] = shlex.join(args)
+
+
+def _settings(args: list[str]) -> Iterator[tuple[int, str, str]]:
+    """The settings in arguments of spark-submit: the place of the argument, the key and the value."""
+    for at, (flag, argument) in enumerate(itertools.pairwise(args), 1):
         if flag == "--jars":
-            new.append(jars)
-        elif flag == "--conf" and value.startswith("spark.jars="):
-            new.append(f"spark.jars={jars}")
-        else:
-            new.append(value)
-    if new != args:
-        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(new)
+            yield at, "spark.jars", argument
+        elif flag == "--conf" and "=" in argument:
+            key, _, value = argument.partition("=")
+            yield at, key, value
 
 
 def local_session(master: str, memory: str, app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -194,11 +201,5 @@ def _outer_conf() -> dict[str, str]:
             parts = line.strip().replace("=", " ", 1).split(None, 1)
             if len(parts) == 2 and not line.lstrip().startswith("#"):
                 conf[parts[0]] = parts[1].strip()
-    args = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    for flag, value in itertools.pairwise(args):
-        if flag == "--jars":
-            conf["spark.jars"] = value
-        elif flag == "--conf" and "=" in value:
-            key, _, v = value.partition("=")
-            conf[key] = v
-    return conf
+    args = shlex.split(os.environ.get(_ARGUMENTS, ""))
+    return conf | {key: value for _, key, value in _settings(args)}
