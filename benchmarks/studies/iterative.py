@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok.errors import SpringbokError
-
-from benchmarks.harness import measure, runner
-from benchmarks.harness.arms import ARMS, Arm, applied
-from benchmarks.harness.results import Table, ratios
+from benchmarks.harness import jobs, runner
+from benchmarks.harness.arms import ARMS, Arm
+from benchmarks.harness.results import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_HEAD = ["job", "queries", "arm", "seconds", "Spark / arm", "spread", "rules s", "rules / time"]
 _EDGES = 20_000
 _PERSONS = 4_000
 _SALES = 200_000
@@ -60,59 +54,17 @@ def run(args: argparse.Namespace) -> Table:
         SpringbokError: the answers of the arms differ.
     """
     details = {}
-    rows: list[list[Any]] = [_HEAD]
+    rows: list[list[Any]] = [jobs.HEAD]
     with tempfile.TemporaryDirectory() as folder:
         spark = runner.session(args.master, args.memory, _PARTITIONS)
         _tables(spark, Path(folder))
         for name in args.jobs.split(","):
-            measured = _measured(spark, name, args.arms.split(","), args.runs)
+            arms = {arm: _JOB_ARMS[arm] for arm in args.arms.split(",")}
+            measured = jobs.measured(spark, name, _JOBS[name], arms, args.runs)
             details[name] = {arm: r.seconds for arm, r in measured.items()}
-            for row in _rows(name, measured):
-                rows.append(row)
-                print("  ".join(row), flush=True)
+            rows += jobs.rows(name, measured)
         spark.stop()
     return Table("iterative", "Jobs of many small queries", rows, {"runs": details})
-
-
-@dataclass
-class _Runs:
-    """What an arm did with a job."""
-
-    queries: int = 0
-    seconds: list[float] = field(default_factory=list)
-    rules: list[float] = field(default_factory=list)
-
-
-def _measured(spark: SparkSession, name: str, arms: list[str], runs: int) -> dict[str, _Runs]:
-    """The runs of a job by arm. The order of the arms is turned around each time."""
-    measured = {arm: _Runs() for arm in arms}
-    answers = {}
-    for i in range(-1, runs):
-        for arm in arms if i % 2 else reversed(arms):
-            with applied(spark, _JOB_ARMS[arm]):
-                before = sum(measure.rules_ms(spark).values())
-                start = time.perf_counter()
-                answers[arm], measured[arm].queries = _JOBS[name](spark)
-                took = time.perf_counter() - start
-                rules = (sum(measure.rules_ms(spark).values()) - before) / 1000
-                spark.catalog.clearCache()
-            if i >= 0:
-                measured[arm].seconds.append(round(took, 3))
-                measured[arm].rules.append(rules)
-    if any(a != answers[arms[0]] for a in answers.values()):
-        raise SpringbokError(f"The answers of {name} differ.")
-    return measured
-
-
-def _rows(name: str, measured: dict[str, _Runs]) -> list[list[str]]:
-    """A row an arm. The ratio is the median of the ratios of the runs that followed each other."""
-    base = next(iter(measured.values())).seconds
-    rows = []
-    for arm, r in measured.items():
-        took, rules = statistics.median(r.seconds), statistics.median(r.rules)
-        figures = [f"{took:.2f}", *ratios(base, r.seconds)]
-        rows.append([name, str(r.queries), arm, *figures, f"{rules:.2f}", f"{rules / took:.1%}"])
-    return rows
 
 
 def _tables(spark: SparkSession, folder: Path) -> None:
@@ -254,7 +206,7 @@ def _dashboard(spark: SparkSession) -> tuple[Any, int]:
     return [spark.sql(t).collect() for t in tiles], len(tiles)
 
 
-_JOBS: dict[str, Callable[[SparkSession], tuple[Any, int]]] = {
+_JOBS: dict[str, jobs.Job] = {
     "connected components": _components,
     "EM of record linkage": _em,
     "PageRank": _pagerank,
