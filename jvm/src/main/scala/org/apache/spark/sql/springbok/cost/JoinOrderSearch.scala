@@ -5,49 +5,58 @@ import scala.collection.mutable
 import org.apache.spark.sql.springbok.cost.JoinTree.{Leaf, Node}
 
 /**
- * Searches an order of joins of low cost: of up to `exhaustive` relations by dynamic programming over connected sets, bushy
- * trees included; of more greedily, joining again and again the two sets with the smallest result (GOO). Sets that no
+ * Searches an order of joins of low cost: by dynamic programming over connected sets, bushy trees included, as long as that
+ * compares few joins; else greedily, joining again and again the two sets with the smallest result (GOO). Sets that no
  * equality connects are joined last, the smallest first.
+ *
+ * @param mostJoins
+ *   joins of two sets that are compared at most
  */
-final class JoinOrderSearch(graph: JoinGraph, cost: JoinOrderCost, exhaustive: Int) {
+final class JoinOrderSearch(graph: JoinGraph, cost: JoinOrderCost, mostJoins: Int) {
+  import JoinOrderSearch._
 
   def best: JoinTree = {
     val parts = graph.components.map { c =>
-      if (java.lang.Long.bitCount(c) <= exhaustive) programmed(c) else greedy(c)
+      val all = if (java.lang.Long.bitCount(c) <= mostRelations) programmed(c) else None
+      all.getOrElse(greedy(c))
     }
     parts.sortBy(p => graph.rows(p.set)).reduce[JoinTree] { (a, b) =>
       if (graph.rows(a.set) >= graph.rows(b.set)) Node(a, b) else Node(b, a)
     }
   }
 
-  /** The cheapest order of a connected set, by those of its subsets. */
-  private def programmed(set: Long): JoinTree = {
+  /** The cheapest order of a connected set, by those of its subsets; None if that takes too long. */
+  private def programmed(set: Long): Option[JoinTree] = {
+    var compared = 0
     val found = new mutable.LongMap[(Double, JoinTree)]
     graph.members(set).foreach(i => found(graph.bit(i)) = 0.0 -> Leaf(i))
     // Subsets in ascending order: a set comes after its subsets.
     var s = (-set) & set
-    while (s != 0) {
-      if ((s & (s - 1)) != 0) cheapest(s, found).foreach(found(s) = _)
+    while (s != 0 && compared <= mostJoins) {
+      if ((s & (s - 1)) != 0) {
+        val splits = connected(s, found.contains)
+        compared += splits.size
+        val joins = splits.map { case (a, b) =>
+          val ((left, x), (right, y)) = (found(a), found(b))
+          (left + right + cost.join(a, b), Node(x, y))
+        }
+        joins.minByOption(_._1).foreach(found(s) = _)
+      }
       s = (s - set) & set
     }
-    found(set)._2
+    Option.when(compared <= mostJoins)(found(set)._2)
   }
 
-  private def cheapest(s: Long, found: mutable.LongMap[(Double, JoinTree)]): Option[(Double, JoinTree)] = {
+  /** The splits of a set into two sets that have an order and that an equality connects, each split once. */
+  private def connected(s: Long, known: Long => Boolean): Seq[(Long, Long)] = {
+    // The part with the first relation is the left one.
     val lowest = s & -s
-    var best: Option[(Double, JoinTree)] = None
-    var a = (s - 1) & s
-    while (a != 0) {
-      // Each split once: the part with the first relation is the left one.
-      if ((a & lowest) != 0) {
-        for (x <- found.get(a); y <- found.get(s & ~a) if graph.connects(a, s & ~a)) {
-          val c = x._1 + y._1 + cost.join(a, s & ~a)
-          if (best.forall(c < _._1)) best = Some(c -> Node(x._2, y._2))
-        }
-      }
-      a = (a - 1) & s
-    }
-    best
+    val left =
+      Iterator.iterate((s - 1) & s)(a => (a - 1) & s).takeWhile(_ != 0).filter(a => (a & lowest) != 0)
+    left
+      .map(a => a -> (s & ~a))
+      .filter { case (a, b) => known(a) && known(b) && graph.connects(a, b) }
+      .toSeq
   }
 
   private def greedy(set: Long): JoinTree = {
@@ -65,4 +74,10 @@ final class JoinOrderSearch(graph: JoinGraph, cost: JoinOrderCost, exhaustive: I
     }
     open.head
   }
+}
+
+private object JoinOrderSearch {
+
+  /** Relations up to which all sets are looked at: 3^10 splits, of which few are connected. */
+  val mostRelations = 10
 }

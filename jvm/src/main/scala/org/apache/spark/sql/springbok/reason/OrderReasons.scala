@@ -50,6 +50,11 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
       "the query has hints for these joins",
       "Without the hints, the order may be changed."
     )
+  val orderOfSubquery: Reason = order.fixed(
+    "SUBQUERY",
+    "a subquery is planned before its query, which may have the same joins and would no longer run them once",
+    "The order stays. Write the subquery as a join to have its joins ordered with those of the query."
+  )
   val orderPruning: Reason = order.fixed(
     "FEEDS_PARTITION_PRUNING",
     "the plan prunes partitions at run time by these joins",

@@ -1,9 +1,11 @@
 package org.apache.spark.sql.springbok.rules.reorder
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinTree}
+import org.apache.spark.sql.springbok.record.JoinState
 
 /**
  * Inner joins next to one another, with projections of columns and deterministic filters between them, taken apart.
@@ -16,12 +18,15 @@ import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinTree}
  *   the order of the query
  * @param hinted
  *   whether a join has a hint
+ * @param planned
+ *   whether the strategy of a join was chosen before
  */
 final private[springbok] case class JoinBlock(
     items: IndexedSeq[LogicalPlan],
     conditions: Seq[Expression],
     tree: JoinTree,
-    hinted: Boolean
+    hinted: Boolean = false,
+    planned: Boolean = false
 ) extends PredicateHelper {
 
   /** Equal columns: classes of what `a = b` makes equal, also by way of others, as long as the types are the same. */
@@ -34,6 +39,12 @@ final private[springbok] case class JoinBlock(
       val (same, others) = known.partition(_.exists(a => pair.exists(_.semanticEquals(a))))
       others :+ (same.flatten ++ pair).distinctBy(_.exprId)
     }
+  }
+
+  /** Whether each conjunct names columns of the items, and each column belongs to one item alone. */
+  private def isClear: Boolean = {
+    val output = items.flatMap(_.output)
+    AttributeSet(output).size == output.size && conditions.forall(_.references.subsetOf(AttributeSet(output)))
   }
 
   /** Equalities between two items that are not of two columns: each is a class of its own. */
@@ -59,13 +70,14 @@ final private[springbok] case class JoinBlock(
   /**
    * The joins in this order. Every conjunct is kept, at the lowest join that has its columns, but for equalities: of columns
    * that are all equal each join has one between its sides, be it one that follows from the others (a second one would only
-   * make the key wider). Columns that are not needed above a join are dropped.
+   * make the key wider). Columns that are not needed above a join are dropped. Spark has normalized NaN and -0.0 in the keys of
+   * the query's joins; other conjuncts may be keys now.
    *
    * @param output
    *   the columns that are needed, in their order
    */
   def build(order: JoinTree, output: Seq[Attribute]): LogicalPlan = {
-    val joined = make(order, AttributeSet(output))
+    val joined = NormalizeFloatingNumbers(make(order, AttributeSet(output)))
     val constant = conditions.filter(_.references.isEmpty)
     val filtered = constant.reduceOption(And).fold(joined)(Filter(_, joined))
     if (filtered.output.map(_.exprId) == output.map(_.exprId)) filtered else Project(output, filtered)
@@ -84,7 +96,7 @@ final private[springbok] case class JoinBlock(
       val (same, others) = here.partition(c => simple.exists(equates(_, c)))
       val keys = simple.flatMap(c => same.find(equates(c, _)).orElse(equality(c, left, right)))
       val keyed = keys.nonEmpty || others.exists {
-        case EqualTo(a, b) => a.references.nonEmpty && b.references.nonEmpty
+        case EqualTo(a, b) => isOf(a, left) && isOf(b, right) || isOf(a, right) && isOf(b, left)
         case _ => false
       }
       val condition = if (keyed) keys ++ others else classes.flatMap(equality(_, left, right)) ++ others
@@ -119,6 +131,9 @@ final private[springbok] case class JoinBlock(
   private def equality(c: Seq[Attribute], left: AttributeSet, right: AttributeSet): Option[Expression] =
     for (a <- c.find(left.contains); b <- c.find(right.contains)) yield EqualTo(a, b)
 
+  private def isOf(e: Expression, side: AttributeSet): Boolean =
+    e.references.nonEmpty && e.references.subsetOf(side)
+
   private def columns(set: Long): AttributeSet =
     AttributeSet(JoinGraph.members(set).flatMap(items(_).output).toSeq)
 
@@ -129,13 +144,15 @@ final private[springbok] case class JoinBlock(
 private[springbok] object JoinBlock extends PredicateHelper {
 
   /**
-   * The joins at the top of a plan, if there are at least three relations.
+   * The joins at the top of a plan, if there are at least three relations. Joins whose strategy was chosen have been here
+   * before.
    *
    * @param whole
    *   joins below the topmost one that are not taken apart
    */
   def of(plan: LogicalPlan, whole: Join => Boolean): Option[JoinBlock] = plan match {
-    case Inners(j) => Option(new Flattened(whole).top(j)).filter(_.items.size > 2)
+    case Inners(j) =>
+      Option(new Flattened(whole).top(j)).filter(b => b.items.size > 2 && !b.planned && b.isClear)
     case _ => None
   }
 
@@ -157,12 +174,13 @@ private[springbok] object JoinBlock extends PredicateHelper {
         left.items ++ right.items,
         left.conditions ++ right.conditions ++ j.condition.toSeq.flatMap(splitConjunctivePredicates),
         JoinTree.Node(left.tree, right.tree),
-        left.hinted || right.hinted || j.hint != JoinHint.NONE
+        left.hinted || right.hinted || j.hint != JoinHint.NONE,
+        left.planned || right.planned || JoinState.of(j).isDefined
       )
     }
 
     private def flatten(plan: LogicalPlan, first: Int): JoinBlock = plan match {
-      case _ if !inside(plan) => JoinBlock(IndexedSeq(plan), Nil, JoinTree.Leaf(first), hinted = false)
+      case _ if !inside(plan) => JoinBlock(IndexedSeq(plan), Nil, JoinTree.Leaf(first))
       case Filter(condition, child) =>
         val below = flatten(child, first)
         below.copy(conditions = below.conditions ++ splitConjunctivePredicates(condition))

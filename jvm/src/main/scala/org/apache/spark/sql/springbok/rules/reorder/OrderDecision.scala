@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.rules.reorder
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Range}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
@@ -21,8 +20,8 @@ final private[springbok] case class OrderDecision(chosen: Option[JoinTree], reco
 
 private[springbok] object OrderDecision {
 
-  /** Relations up to which all orders are searched: 3^10 splits at most, some ms. */
-  private val exhaustive = 10
+  /** Joins that are compared at most, some ms; as many as of a star of 10 relations, or of 8 relations that share a key. */
+  private val mostJoins = 3100
 
   def left(b: JoinBlock, why: Reason): OrderDecision =
     OrderDecision(None, LoggedOrder(b.items.size, label(b, b.tree), None, None, None, why))
@@ -51,7 +50,7 @@ private[springbok] object OrderDecision {
     // No order can save more than the joins cost.
     if (joinsMs < leastMs && !forced) left(b, Reason.shortJoins(joinsMs, leastMs))
     else {
-      val best = new JoinOrderSearch(graph, cost, exhaustive).best
+      val best = new JoinOrderSearch(graph, cost, mostJoins).best
       val c = OrderCandidate(b, graph, cost, fixed(b, stats, cluster), best, limits)
       decided(c, if (forced) None else OrderGate.against(c))
     }
@@ -75,7 +74,7 @@ private[springbok] object OrderDecision {
 
   /** What every order costs: the scans, and a stage of each. */
   private def fixed(b: JoinBlock, stats: PlanStats, cluster: Cluster): Double =
-    b.items.flatMap(ScannedTables(_)).map(r => stats(r).rows.fold(0.0)(_.value) * JoinOrderCost.scanNs).sum +
+    b.items.flatMap(ScannedTables(_)).map(stats(_).rows.fold(0.0)(_.value) * JoinOrderCost.scanNs).sum +
       b.items.size * cluster.cores.toDouble * JoinOrderCost.stageNs / 5
 
   /** `lineitem, (orders, customer)`: what is joined with what. */
@@ -89,9 +88,12 @@ private[springbok] object OrderDecision {
   }
 }
 
-/** The tables of files in a plan. */
+/** What a plan reads, but for rows that are in the query itself. */
 private[reorder] object ScannedTables {
-  def apply(p: LogicalPlan): Seq[LogicalRelation] = p.collect { case FileTable(r, _) => r }
+  def apply(p: LogicalPlan): Seq[LogicalPlan] = p.collectLeaves().filter {
+    case _: LocalRelation | _: OneRowRelation | _: Range => false
+    case _ => true
+  }
 }
 
 /** What a relation of a join is called: by the tables in it. */

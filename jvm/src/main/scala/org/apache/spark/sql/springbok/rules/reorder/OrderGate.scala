@@ -4,7 +4,7 @@ import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.cost.Scenario
 import org.apache.spark.sql.springbok.reason.Reason
 
-/** A condition for another order of joins. */
+/** A condition for another order of joins. A cost that is not a number fulfils none. */
 sealed private[reorder] trait OrderGate {
 
   /** Why the query's order stays. */
@@ -24,7 +24,7 @@ private[reorder] object OrderGate {
 
   private case object SavesShare extends OrderGate {
     override def against(c: OrderCandidate): Option[Reason] =
-      Option.when(c.gain <= 0 || c.gain < c.limits.share)(
+      Option.unless(c.gain > 0 && c.gain >= c.limits.share)(
         Reason.smallGain(math.max(0, c.gain), c.limits.share)
       )
   }
@@ -33,14 +33,14 @@ private[reorder] object OrderGate {
   private case object SavesTime extends OrderGate {
     override def against(c: OrderCandidate): Option[Reason] = {
       val saved = c.limits.wallMs(c.beforeNs - c.afterNs)
-      Option.when(saved < c.limits.ms)(Reason.shortGain(saved, c.limits.ms))
+      Option.unless(saved >= c.limits.ms)(Reason.shortGain(saved, c.limits.ms))
     }
   }
 
   private case object HoldsWithoutGuesses extends OrderGate {
     override def against(c: OrderCandidate): Option[Reason] = {
       val loss = c.loss(c.graph.assuming(Scenario.NothingGuessed))
-      Option.when(loss > c.gain * tolerance)(Reason.guessedGain(c.gain, loss))
+      Option.unless(loss <= c.gain * tolerance)(Reason.guessedGain(c.gain, loss))
     }
   }
 
@@ -48,7 +48,8 @@ private[reorder] object OrderGate {
     override def against(c: OrderCandidate): Option[Reason] = {
       val losses = Scenario.of(c.graph).iterator.map(s => s -> c.loss(c.graph.assuming(s)))
       losses.collectFirst {
-        case (s, loss) if loss > c.gain * tolerance => Reason.uncertainGain(c.gain, loss, label(s, c.block))
+        case (s, loss) if !(loss <= c.gain * tolerance) =>
+          Reason.uncertainGain(c.gain, loss, label(s, c.block))
       }
     }
   }

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{
   CannotRaise,
@@ -49,13 +50,13 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  *
  * What does change is the order of the result's rows. So nothing is done below what depends on it: a LIMIT without a sort
  * below it, a sample, functions of it (`first`, `collect_list`, `max_by`, `rand`), user code over partitions.
- * Sums of floating-point numbers may differ in their last digits and a sorted LIMIT may take other rows among equal ones,
- * as with any other change of a plan.
+ * Sums of floating-point numbers may differ in their last digits. A sorted LIMIT and functions such as `row_number` may
+ * take other rows among equal ones, as with any other change of a plan.
  *
  * Queries of little data are left to Spark (`PlanningBudget`).
  *
  * Plans with dynamic partition pruning are left alone: what prunes is a copy of a join's build side and has to stay the
- * same as it. So are bucketed tables.
+ * same as it. So are bucketed tables, and subqueries, which are planned before their query and may share joins with it.
  *
  * '''Settings''': `spark.springbok.reorder.*`.
  */
@@ -66,9 +67,8 @@ object ReorderJoins extends Rule[LogicalPlan] {
     // A correlated subquery is planned again as part of its outer query.
     case s: Subquery if s.correlated => plan
     case _ if PlanningState.isLeft(plan) => plan
-    // The batch runs until nothing changes: what has a strategy has been here.
-    case _ if !plan.exists(_.isInstanceOf[Join]) || plan.exists(_.getTagValue(JoinState.tag).isDefined) =>
-      plan
+    // The batch runs until nothing changes: what has a strategy has been here. Joins of subqueries have one as well.
+    case _ if !plan.exists(p => p.isInstanceOf[Join] && JoinState.of(p).isEmpty) => plan
     case _ =>
       lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("ReorderJoins", failed(plan, record), Some(record))(new JoinReorder(plan, record).apply())
@@ -82,13 +82,18 @@ object ReorderJoins extends Rule[LogicalPlan] {
 
 final private[springbok] class JoinReorder(plan: LogicalPlan, query: => PlanningState) {
   private val conf = SQLConf.get
-  private lazy val stats = new PlanStats(lasting = query.lasting)
+  private lazy val stats = {
+    val all = new PlanStats(lasting = query.lasting)
+    all.readKeys(plan)
+    all
+  }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val repeated = new RepeatedJoins(plan)
   private lazy val prunes =
     plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
   private lazy val ordered = plan.exists {
-    case _: Sample | _: ObjectConsumer | _: ScriptTransformation => true
+    case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
+    case _: MapPartitionsInRWithArrow | _: FlatMapGroupsInRWithArrow => true
     case p =>
       p.expressions.exists(OrderDependent(_)) || !p.isInstanceOf[BaseEvalPython] && p.expressions.exists(
         ofPython
@@ -136,10 +141,11 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
 
   /** Why the order is left without a look at its cost. */
   private def reason(b: JoinBlock, limited: Boolean): Option[Reason] = {
-    val unknown = b.items.filter(stats(_).rows.isEmpty)
+    lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
     val raises = b.conditions.find(c => !CannotRaise(c))
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
+    else if (plan.isInstanceOf[Subquery]) Some(Reason.orderOfSubquery)
     else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
     else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
@@ -149,6 +155,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
 
   private def bucketed(p: LogicalPlan): Boolean = p.exists {
     case FileTable(_, fs) => fs.bucketSpec.isDefined
+    case s: DataSourceV2ScanRelation => conf.v2BucketingEnabled && s.keyGroupedPartitioning.isDefined
     case _ => false
   }
 }

@@ -18,8 +18,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
  *      +- ws1 ⋈ ws2
  * }}}
  *
- * Equal blocks have equal statistics, so they are put into the same order. Subqueries are planned by themselves, and their
- * joins are not compared with those of the query.
+ * Equal blocks have equal statistics, so they are put into the same order. Subqueries are planned by themselves: their joins
+ * cannot be compared with those of the query, and stay as they are.
  */
 final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
   private lazy val times: IdentityHashMap[LogicalPlan, Int] = {

@@ -15,8 +15,21 @@ object KeyDomain {
    *   - If only the tables' row counts bound the values of both sides, the smaller one counts: a foreign key has no more
    *     values than the key that it refers to.
    *   - If nothing is known of the keys, each row counts as a value.
+   *   - A key of which both sides have one value left tells nothing: conditions on both sides fix it.
    */
-  def of(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double =
+  def of(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double = {
+    val open = leftKeys.zip(rightKeys).filterNot { case (a, b) => fixed(a, l) && fixed(b, r) }
+    if (open.isEmpty) 1.0 else ofOpen(open.map(_._1), open.map(_._2), l, r)
+  }
+
+  private def fixed(key: Expression, e: Estimate): Boolean = column(key, e).exists(_.remaining <= 1)
+
+  private def ofOpen(
+      leftKeys: Seq[Expression],
+      rightKeys: Seq[Expression],
+      l: Estimate,
+      r: Estimate
+  ): Double =
     (ndv(leftKeys, l), ndv(rightKeys, r)) match {
       case (Some(a), Some(b)) =>
         (uniqueness(leftKeys, l).proven, uniqueness(rightKeys, r).proven) match {
