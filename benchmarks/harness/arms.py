@@ -24,7 +24,7 @@ _TUNED = {
 }
 _NO_FILTERS = {"spark.springbok.runtimeFilter.mode": "OFF"}
 _NO_STRATEGIES = {"spark.springbok.join.enabled": "false"}
-_ORDER = {"spark.springbok.reorder.enabled": "true"}
+_FIXED = {"spark.springbok.reorder.enabled": "false"}
 _HISTORY = {"spark.springbok.history.enabled": "true"}
 
 
@@ -54,14 +54,13 @@ ARMS = {
         Arm("tuned", springbok=False, analyzed=True, settings=_TUNED),
         Arm("springbok", springbok=True),
         Arm("springbok+tuned", springbok=True, analyzed=True, settings=_TUNED),
-        Arm("springbok+order", springbok=True, settings=_ORDER),
+        Arm("fixed-order", springbok=True, settings=_FIXED),
         Arm("springbok+history", springbok=True, settings=_HISTORY),
-        Arm("springbok+history+order", springbok=True, settings=_HISTORY | _ORDER),
-        Arm("strategies-only", springbok=True, settings=_NO_FILTERS),
-        Arm("filters-only", springbok=True, settings=_NO_STRATEGIES),
+        Arm("strategies-only", springbok=True, settings=_NO_FILTERS | _FIXED),
+        Arm("filters-only", springbok=True, settings=_NO_STRATEGIES | _FIXED),
         Arm("local-filters", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
         Arm("one-filter", springbok=True, settings={"spark.springbok.runtimeFilter.maxNumber": "1"}),
-        Arm("order-only", springbok=True, settings=_ORDER | _NO_STRATEGIES | _NO_FILTERS),
+        Arm("order-only", springbok=True, settings=_NO_STRATEGIES | _NO_FILTERS),
     )
 }
 

@@ -5,9 +5,9 @@ import org.apache.spark.internal.config.ConfigEntry
 /** The order of inner joins. */
 object ReorderConf extends ConfArea {
 
-  val ENABLED: ConfigEntry[Boolean] = flag("reorder.enabled", default = false)(
-    "Whether inner joins are put into the order with the lowest expected cost. Off by default: runtime filters leave " +
-      "little that another order could save, so few orders are changed."
+  val ENABLED: ConfigEntry[Boolean] = flag("reorder.enabled", default = true)(
+    "Whether inner joins are put into the order with the lowest expected cost, where it saves much whatever estimates " +
+      "are wrong."
   )
 
   val MIN_GAIN: ConfigEntry[Double] =
