@@ -6,8 +6,7 @@ import org.apache.spark.internal.config.ConfigEntry
 object ReorderConf extends ConfArea {
 
   val ENABLED: ConfigEntry[Boolean] = flag("reorder.enabled", default = true)(
-    "Whether inner joins are put into the order with the lowest expected cost, where it saves much whatever estimates " +
-      "are wrong."
+    "Whether inner joins are put into another order where that is expected to save much, also if estimates are off."
   )
 
   val MIN_GAIN: ConfigEntry[Double] =

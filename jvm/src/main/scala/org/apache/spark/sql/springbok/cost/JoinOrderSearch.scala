@@ -10,7 +10,7 @@ import org.apache.spark.sql.springbok.cost.JoinTree.{Leaf, Node}
  * equality connects are joined last, the smallest first.
  *
  * @param mostJoins
- *   joins of two sets that are compared at most
+ *   the most joins of two sets that are compared
  */
 final class JoinOrderSearch(graph: JoinGraph, cost: JoinOrderCost, mostJoins: Int) {
   import JoinOrderSearch._

@@ -8,7 +8,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.sql.springbok.stats.source.ByIdentity
 
 /**
- * Teaches the history what the parts of a finished query have had for rows and for join keys.
+ * Teaches the history the rows and the join keys of a finished query's parts.
  *
  * '''Settings''': `spark.springbok.history.*`.
  */

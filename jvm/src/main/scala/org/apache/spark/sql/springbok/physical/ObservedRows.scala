@@ -186,7 +186,8 @@ private[springbok] object ObservedRows {
 
   /** The number of values of the columns whose keys all tasks of an exchange have told. */
   private def summarized(e: Exchange): Seq[(LogicalPlan, Attribute, Long)] = for {
-    node <- SummarizeKeysExec.summaryOf(e).toSeq if node.summary.partitions == node.tasks
+    node <- SummarizeKeysExec.summaryOf(e).toSeq
+    if node.plan.keys.nonEmpty && node.summary.partitions == node.tasks
     plan <- link(inner(node.child)).toSeq
     (BuildKey(BoundReference(at, _, _)), i) <- node.plan.keys.map(_._1).zipWithIndex
     n <- node.summary.key(i).distinct

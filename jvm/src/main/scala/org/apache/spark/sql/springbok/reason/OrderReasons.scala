@@ -52,8 +52,8 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     )
   val orderOfSubquery: Reason = order.fixed(
     "SUBQUERY",
-    "a subquery is planned before its query, which may have the same joins and would no longer run them once",
-    "The order stays. Write the subquery as a join to have its joins ordered with those of the query."
+    "Spark plans a subquery before its query, both may have the same joins, and Spark runs equal joins once",
+    "The order stays, in the subquery and in equal joins of its query."
   )
   val orderPruning: Reason = order.fixed(
     "FEEDS_PARTITION_PRUNING",

@@ -17,7 +17,8 @@ private[reorder] object BlockGraph {
       relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)
     }
     val sets = b.keys.map(_.keys.foldLeft(0L)((s, i) => s | 1L << i))
-    def repeats(i: Int, key: Expression) = !KeyDomain.uniqueness(Seq(key), estimates(i)).believed
+    def repeats(i: Int, key: Expression) =
+      !KeyDomain.uniqueness(Seq(key), estimates(i)).believed && !KeyDomain.isFixed(key, estimates(i))
     val repeated = b.keys.map(_.foldLeft(0L) { case (s, (i, key)) =>
       if (repeats(i, key)) s | 1L << i else s
     })

@@ -20,7 +20,7 @@ final private[springbok] case class OrderDecision(chosen: Option[JoinTree], reco
 
 private[springbok] object OrderDecision {
 
-  /** Joins that are compared at most, some ms; as many as of a star of 10 relations, or of 8 relations that share a key. */
+  /** The most joins that are compared, some ms. 8 relations that share a key have 3,025, a star of 10 relations has 2,304. */
   private val mostJoins = 3100
 
   def left(b: JoinBlock, why: Reason): OrderDecision =

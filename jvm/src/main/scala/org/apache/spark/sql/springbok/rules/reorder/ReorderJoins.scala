@@ -130,7 +130,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
     val b = of.copy(items = of.items.map(go(_, limited)))
     val inner = JoinBlock.replaceItems(p, of.items, b.items)
-    val order = reason(b, limited).fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(
+    val order = reason(p, b, limited).fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(
       OrderDecision.left(b, _)
     )
     val out = order.chosen.fold(inner)(b.build(_, needed))
@@ -140,12 +140,12 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
 
   /** Why the order is left without a look at its cost. */
-  private def reason(b: JoinBlock, limited: Boolean): Option[Reason] = {
+  private def reason(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
     lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
     val raises = b.conditions.find(c => !CannotRaise(c))
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
-    else if (plan.isInstanceOf[Subquery]) Some(Reason.orderOfSubquery)
+    else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)
     else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
     else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.springbok.record.JoinState
 
 /**
  * Joins that a query has several times, such as those of a CTE that it uses twice. Spark runs equal exchanges once, and so
@@ -18,20 +19,26 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
  *      +- ws1 ⋈ ws2
  * }}}
  *
- * Equal blocks have equal statistics, so they are put into the same order. Subqueries are planned by themselves: their joins
- * cannot be compared with those of the query, and stay as they are.
+ * Equal blocks have equal statistics, so they are put into the same order. Subqueries are planned before their query: their
+ * joins stay as they are, and so do equal joins of the query.
  */
 final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
   private lazy val times: IdentityHashMap[LogicalPlan, Int] = {
     val found = new IdentityHashMap[LogicalPlan, Int]()
-    val joins = plan.collect { case j: Join => j }
+    val joins = plan.collectWithSubqueries { case j: Join => j }
     // Canonical forms are expensive: only joins of equal leaves are compared.
     for (
       alike <- joins.groupBy(leaves).values if alike.size > 1; same <- alike.groupBy(_.canonicalized).values
-    )
+    ) {
       same.foreach(found.put(_, same.size): Unit)
+      if (same.exists(JoinState.of(_).isDefined)) same.foreach(inSubqueries.put(_, true): Unit)
+    }
     found
   }
+  private val inSubqueries = new IdentityHashMap[LogicalPlan, Boolean]()
+
+  /** Whether a subquery that is planned already has the same join. */
+  def isPlanned(join: LogicalPlan): Boolean = of(join) > 1 && inSubqueries.containsKey(join)
 
   /** Whether the query has a join more often than the joins above that it belongs to. */
   def moreOftenThan(top: LogicalPlan, join: Join): Boolean = of(join) > of(top)

@@ -18,6 +18,16 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** With other rows: no column has more values left than there are rows. */
   def withRows(r: Option[Rows]): Estimate = copy(rows = r).narrowed
 
+  /** With rows that were counted. If there are more than expected, more values may be left of columns than expected. */
+  def counting(r: Rows): Estimate = {
+    val before = rows.fold(0.0)(_.value)
+    def widened(c: ColumnStats) =
+      if (c.remaining < before) c else c.copy(remaining = c.distinct.fold(c.table.rows)(_.atMost))
+    val all =
+      if (r.value <= before) columns else AttributeMap(columns.toSeq.map { case (a, c) => a -> widened(c) })
+    copy(columns = all).withRows(Some(r))
+  }
+
   def narrowed: Estimate = rows.fold(this) { r =>
     if (columns.values.forall(_.remaining <= r.value)) this
     else

@@ -15,14 +15,15 @@ object KeyDomain {
    *   - If only the tables' row counts bound the values of both sides, the smaller one counts: a foreign key has no more
    *     values than the key that it refers to.
    *   - If nothing is known of the keys, each row counts as a value.
-   *   - A key of which both sides have one value left tells nothing: conditions on both sides fix it.
+   *   - A key of which both sides have one value left tells nothing, as where conditions fix it.
    */
   def of(leftKeys: Seq[Expression], rightKeys: Seq[Expression], l: Estimate, r: Estimate): Double = {
-    val open = leftKeys.zip(rightKeys).filterNot { case (a, b) => fixed(a, l) && fixed(b, r) }
+    val open = leftKeys.zip(rightKeys).filterNot { case (a, b) => isFixed(a, l) && isFixed(b, r) }
     if (open.isEmpty) 1.0 else ofOpen(open.map(_._1), open.map(_._2), l, r)
   }
 
-  private def fixed(key: Expression, e: Estimate): Boolean = column(key, e).exists(_.remaining <= 1)
+  /** Whether one value of a key is expected to be left. */
+  def isFixed(key: Expression, e: Estimate): Boolean = column(key, e).exists(_.remaining <= 1)
 
   private def ofOpen(
       leftKeys: Seq[Expression],

@@ -31,9 +31,13 @@ final private[springbok] case class LearnedRows(
 
   /** One run more than before. What was counted of the same inputs stays known: not every run counts all keys. */
   def after(before: LearnedRows): LearnedRows = {
-    val known = if (before.inputs == inputs) before.distinct else Map.empty[Digest, Long]
-    copy(runs = before.runs + 1, distinct = (known ++ distinct).take(LearnedRows.mostColumns))
+    val known = if (before.inputs == inputs) before.distinct -- distinct.keySet else Map.empty[Digest, Long]
+    copy(runs = before.runs + 1, distinct = (distinct.toSeq ++ known).take(LearnedRows.mostColumns).toMap)
   }
+
+  /** Of few columns, none with more values than there are rows: a bloom filter only estimates how many keys it has. */
+  def limited: LearnedRows =
+    copy(distinct = distinct.take(LearnedRows.mostColumns).map { case (c, n) => c -> math.min(n, rows) })
 }
 
 private[history] object LearnedRows {
@@ -86,7 +90,7 @@ final private[springbok] class History(shared: Option[HistoryFolder] = None) {
    *   entries that are kept
    */
   def learn(key: Digest, run: LearnedRows, most: Int): LearnedRows =
-    learnedRows.update(key, most)(_.fold(run)(run.after))
+    learnedRows.update(key, most)(_.fold(run)(run.after).limited)
 
   /** Nothing is known any more of the rows of a part. */
   def forget(key: Digest): Unit = learnedRows.remove(key)

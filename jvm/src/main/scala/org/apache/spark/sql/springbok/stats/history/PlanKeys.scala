@@ -64,8 +64,9 @@ final private[history] class PlanKeys(literals: Boolean) {
   private def input(plan: LogicalPlan): Option[Input] = plan match {
     case m: InMemoryRelation => cached(m)
     case leaf: LeafNode =>
+      val output = leaf.output
       for (digest <- InputKey(leaf))
-        yield Input(digest, id => leaf.output.find(_.exprId == id).map(InputKey.column))
+        yield Input(digest, id => output.find(_.exprId == id).map(InputKey.column))
     case a: Aggregate => block(a.child).flatMap(aggregated(a, _))
     case j: Join => outer(j)
     case u: Union => united(u)
@@ -73,8 +74,8 @@ final private[history] class PlanKeys(literals: Boolean) {
     case g: Generate =>
       for (b <- block(g.child); child <- b.digest; by <- b.key(g.generator)) yield {
         val digest = Digest.of(s"generate ${g.outer}", child, by)
-        val made = Input.of(digest, g.generatorOutput)
-        Input(digest, id => made.column(id).orElse(b.passed(g.child.output, id)))
+        val (made, passed) = (Input.of(digest, g.generatorOutput), g.child.output)
+        Input(digest, id => made.column(id).orElse(b.passed(passed, id)))
       }
     case e: Expand =>
       for {
@@ -95,7 +96,8 @@ final private[history] class PlanKeys(literals: Boolean) {
     by <- Digest.all(a.groupingExpressions)(b.key)
   } yield {
     val digest = Digest.of("aggregate", child, Digest.unordered("by", by.distinct))
-    Input(digest, b.computed(a.aggregateExpressions, _))
+    val made = a.aggregateExpressions
+    Input(digest, b.computed(made, _))
   }
 
   /** Joins other than inner ones. A right outer join is a left outer join of the sides in the other order. */
@@ -121,8 +123,9 @@ final private[history] class PlanKeys(literals: Boolean) {
           case _ => Nil
         }
       )
+      val (ofFirst, ofSecond) = (first.output, second.output)
       def ofSides(id: ExprId) =
-        l.passed(first.output, id).map(leftSide).orElse(r.passed(second.output, id).map(rightSide))
+        l.passed(ofFirst, id).map(leftSide).orElse(r.passed(ofSecond, id).map(rightSide))
       Input(digest, id => exists.column(id).orElse(ofSides(id)))
     }
   }
@@ -138,11 +141,10 @@ final private[history] class PlanKeys(literals: Boolean) {
       }
       .map(branches => Input.of(Digest.of("union", branches), u.output))
 
-  private def widened(w: Window, b: Block, child: Digest): Input =
-    Input(
-      Digest.of("window", child),
-      id => b.computed(w.windowExpressions, id).orElse(b.passed(w.child.output, id))
-    )
+  private def widened(w: Window, b: Block, child: Digest): Input = {
+    val (made, passed) = (w.windowExpressions, w.child.output)
+    Input(Digest.of("window", child), id => b.computed(made, id).orElse(b.passed(passed, id)))
+  }
 
   /**
    * Inputs that are joined and filtered, in any order.
@@ -256,7 +258,7 @@ private[history] object PlanKeys extends PredicateHelper {
    *
    * @param column
    *   the digest of a column, None if it has no such column, or if the column is not deterministic. Few columns of a table
-   *   are asked for
+   *   are asked for. It holds no plan: the plan is the weak key that the digest is remembered by
    */
   final private case class Input(digest: Digest, column: ExprId => Option[Digest])
 

@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
@@ -17,7 +17,7 @@ import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.source.ByIdentity
 
 /**
- * What the parts of a query that has ended have had.
+ * What was observed of the parts of a finished query.
  *
  * @param distinct
  *   the number of distinct values of columns of parts
@@ -82,8 +82,11 @@ final private[springbok] class QueryHistory(history: History) {
   ): Seq[(Attribute, Double)] =
     if (learned.distinct.isEmpty) Nil
     else
-      for ((a, _) <- e.columns.toSeq; column <- keys.column(plan, a); n <- learned.distinct.get(column))
-        yield a -> c.rows(n.toDouble, None)
+      for ((a, s) <- e.columns.toSeq; column <- keys.column(plan, a); n <- learned.distinct.get(column))
+        yield {
+          val estimated = Rows(s.remaining, s.distinct.fold(s.table.rows)(_.atMost), Source.Estimated)
+          a -> c.rows(n.toDouble, Some(estimated))
+        }
 
   /** The fraction of a table's rows that conditions of this form select. */
   def selectivity(f: Filter): Option[LearnedSelectivity] =
@@ -128,8 +131,7 @@ final private[springbok] class QueryHistory(history: History) {
         val part = math.max(1.0, n.toDouble) / math.max(all, n.toDouble)
         LearnedEntry.OfSelectivity(shape, history.learnSelectivity(shape, part, now, most))
       }
-      // A bloom filter only estimates how many keys it has.
-      val values = distinct.collect { case (`key`, column, d) => column -> math.min(d, n) }
+      val values = distinct.collect { case (`key`, column, d) => column -> d }
       val run = LearnedRows(n, from, 1, now, values.toMap)
       LearnedEntry.OfRows(key, history.learn(key, run, most), label(plan)) +: ofForm.toSeq
     }
@@ -187,15 +189,7 @@ private[springbok] object QueryHistory {
     val rows = e.rows.fold(Rows(n, unbounded, source)) { r =>
       Rows(n, math.max(r.bound, n), source, math.max(r.most, n))
     }
-    val before = e.rows.fold(0.0)(_.value)
-    // A column has as many values as there are rows if nothing else is known.
-    val columns =
-      if (n <= before) e.columns
-      else
-        AttributeMap(e.columns.toSeq.map { case (a, c) =>
-          a -> (if (c.remaining < before) c else c.copy(remaining = c.distinct.fold(c.table.rows)(_.atMost)))
-        })
-    e.copy(columns = columns).withRows(Some(rows))
+    e.counting(rows)
   }
 
   /** Rows that nothing bounds. */

@@ -19,7 +19,7 @@ private[operator] object StageStats {
     stats.rowCount.filterNot(_ => isCache(s)).fold(planned) { count =>
       val n = count.toDouble
       val width = if (n > 0) stats.sizeInBytes.toDouble / n else planned.rowBytes
-      Estimate(Some(Rows(n, n, Source.Runtime)), math.max(8, width), planned.columns).narrowed
+      planned.counting(Rows(n, n, Source.Runtime)).copy(rowBytes = math.max(8, width))
     }
   }
 

@@ -208,6 +208,16 @@ class ReorderJoinsSuite extends SpringbokTest {
         "f.o IN (SELECT p.o FROM pairs p JOIN orders o ON p.o = o.o JOIN customer c ON o.c = c.c WHERE c.n = 3)"
     )
     assert(record(df).orders.nonEmpty && record(df).orders.forall(_.after.isEmpty), record(df).orders)
+    val groups = s"WITH t AS (SELECT o.p AS p, count(*) AS m, max(f.t) AS t $bad $one GROUP BY o.p)"
+    for (
+      q <- Seq(
+        s"$groups SELECT * FROM t WHERE m > (SELECT avg(length(t)) + avg(m) * 0.5 - 100 FROM t)",
+        s"$groups SELECT * FROM t WHERE m IN (SELECT max(m) FROM t WHERE t > 'a')"
+      )
+    ) {
+      val both = same(q)
+      assert(record(both).orders.nonEmpty && record(both).orders.forall(_.after.isEmpty), record(both).orders)
+    }
   }
 
   test("an equality of three relations that becomes a key takes -0.0 for 0.0 and all NaNs for one") {
@@ -256,6 +266,7 @@ class ReorderJoinsSuite extends SpringbokTest {
     for (
       q <- Seq(
         s"$few LIMIT 100000",
+        s"SELECT max_by(f.t, f.d, 3) $bad $one",
         s"$few LIMIT 100000 OFFSET 1",
         s"SELECT k, count(*) FROM ($few) GROUP BY k LIMIT 100000"
       )

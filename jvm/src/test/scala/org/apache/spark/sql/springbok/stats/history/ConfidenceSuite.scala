@@ -60,7 +60,11 @@ class ConfidenceSuite extends AnyFunSuite {
     assert(second.runs == 2 && second.distinct == Map(a -> 3L, b -> 4L))
     assert(LearnedRows(9, Seq(files(3, 150)), 1, 3).after(second).distinct.isEmpty)
     val many = LearnedRows(9, Nil, 1, 1, (1L to 20).map(i => Digest(i, 0) -> i).toMap)
-    assert(many.after(LearnedRows(9, Nil, 1, 0)).distinct.size == LearnedRows.mostColumns)
+    val h = new History
+    for (_ <- 1 to 2) {
+      val kept = h.learn(a, many, most = 1).distinct
+      assert(kept.size == LearnedRows.mostColumns && kept.values.forall(_ <= 9))
+    }
   }
 
   test("the selectivity of a form is the geometric mean of its runs") {
