@@ -75,6 +75,9 @@ final class JoinGraph(
   def assuming(s: Scenario): JoinGraph =
     new JoinGraph(relations, keys, learned, Some(JoinGraph.Assumed(s, this)))
 
+  /** The same relations with the rows of these sets. */
+  def learning(sets: Map[Long, Double]): JoinGraph = new JoinGraph(relations, keys, sets, assumed)
+
   def bit(i: Int): Long = 1L << i
 
   /** Whether an equality connects two disjoint sets. */

@@ -4,14 +4,18 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinKeys, Relation, Scenario}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain, Source}
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** What the search for an order knows of a block. */
 private[reorder] object BlockGraph {
 
-  /** @param filters whether runtime filters of one stage reach others */
-  def apply(b: JoinBlock, stats: PlanStats, history: Option[QueryHistory], filters: Boolean): JoinGraph = {
+  /**
+   * @param learned
+   *   rows of joins of several relations
+   * @param filters
+   *   whether runtime filters of one stage reach others
+   */
+  def apply(b: JoinBlock, stats: PlanStats, learned: Map[Long, Double], filters: Boolean): JoinGraph = {
     val estimates = b.items.map(stats(_))
     val relations = b.items.zip(estimates).map { case (item, e) =>
       relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)
@@ -27,9 +31,7 @@ private[reorder] object BlockGraph {
       (i, j, cs) => KeyDomain.of(cs.map(b.keys(_)(i)), cs.map(b.keys(_)(j)), estimates(i), estimates(j)),
       repeated
     )
-    val graph = new JoinGraph(relations, keys)
-    val learned = history.fold(Map.empty[Long, Double])(LearnedSets.of(b, graph.connects, _))
-    if (learned.isEmpty) graph else new JoinGraph(relations, keys, learned)
+    new JoinGraph(relations, keys, learned)
   }
 
   private def relation(item: LogicalPlan, e: Estimate, stats: PlanStats): Relation = {

@@ -18,6 +18,12 @@ private[reorder] object LearnedSets {
   private val mostLookups = 200
 
   /**
+   * The joins of the query's own order. They are looked up first: most joins are too short for another order.
+   */
+  def ofTree(b: JoinBlock, history: QueryHistory): Map[Long, Double] =
+    nodes(b.tree).flatMap(set => rows(b, set, history).map(set -> _)).toMap
+
+  /**
    * @param connects
    *   whether an equality connects two sets
    */
@@ -31,14 +37,17 @@ private[reorder] object LearnedSets {
     while (open.nonEmpty) {
       val known = for {
         set <- open if asked.size < mostLookups && asked.add(set)
-        rows <- history.applied(b.joined(set), Estimate.unknown(Nil), 1.0).rows
-      } yield set -> rows.value
+        n <- rows(b, set, history)
+      } yield set -> n
       found ++= known
       open = joined(known.map(_._1), each ++ found.keys).filterNot(asked.contains)
       if (asked.size >= mostLookups) open = Nil
     }
     found.toMap
   }
+
+  private def rows(b: JoinBlock, set: Long, history: QueryHistory): Option[Double] =
+    history.applied(b.joined(set), Estimate.unknown(Nil), 1.0).rows.map(_.value)
 
   private def nodes(tree: JoinTree): Seq[Long] = tree match {
     case JoinTree.Leaf(_) => Nil

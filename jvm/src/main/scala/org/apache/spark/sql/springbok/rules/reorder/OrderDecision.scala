@@ -40,7 +40,8 @@ private[springbok] object OrderDecision {
     val leastMs = conf.getConf(ReorderConf.MIN_GAIN_MS).toDouble
     val limits = OrderLimits(conf.getConf(ReorderConf.MIN_GAIN), leastMs, cluster.cores)
     val forced = ChoicePolicy.of(conf).ignoresCost
-    val graph = BlockGraph(b, stats, history, conf.getConf(FilterConf.MODE) == FilterMode.Global)
+    val own = history.fold(Map.empty[Long, Double])(LearnedSets.ofTree(b, _))
+    val graph = BlockGraph(b, stats, own, conf.getConf(FilterConf.MODE) == FilterMode.Global)
     val broadcastBytes = cluster.broadcastLimit(
       JoinConf.broadcastBytes(conf, measured = false),
       conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
@@ -50,8 +51,10 @@ private[springbok] object OrderDecision {
     // No order can save more than the joins cost.
     if (joinsMs < leastMs && !forced) left(b, Reason.shortJoins(joinsMs, leastMs))
     else {
-      val best = new JoinOrderSearch(graph, cost, mostJoins).best
-      val c = OrderCandidate(b, graph, cost, fixed(b, stats, cluster), best, limits)
+      val full = history.fold(graph)(h => graph.learning(LearnedSets.of(b, graph.connects, h)))
+      val costs = cost.of(full)
+      val best = new JoinOrderSearch(full, costs, mostJoins).best
+      val c = OrderCandidate(b, full, costs, fixed(b, stats, cluster), best, limits)
       decided(c, if (forced) None else OrderGate.against(c))
     }
   }
