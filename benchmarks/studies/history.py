@@ -20,12 +20,12 @@ from benchmarks.harness.results import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_HISTORY = "spark.springbok.history.enabled"
+_LEARNED = ARMS["springbok+history"]
 _KEYS = "spark.springbok.history.keys.enabled"
 _ARMS = {
     "Springbok": ARMS["springbok"],
-    "with learned rows": Arm("", springbok=True, settings={_HISTORY: "true", _KEYS: "false"}),
-    "with learned rows and kept keys": Arm("", springbok=True, settings={_HISTORY: "true"}),
+    "with learned rows": Arm("", springbok=True, settings=_LEARNED.settings | {_KEYS: "false"}),
+    "with learned rows and kept keys": _LEARNED,
     "Spark": ARMS["spark"],
 }
 _GROUPS = ("i_brand", "i_class", "s_store_name", "d_date", "d_day_name")

@@ -24,7 +24,7 @@ _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
 _BUDGET = "spark.springbok.planning.budget"
 _SINGLE_NODE = "spark.springbok.planning.singleNode"
-_HISTORY = "spark.springbok.history.enabled"
+_LEARNED = ARMS["springbok+history"]
 _KEYS = "spark.springbok.history.keys.enabled"
 # Tables that were written a moment ago teach no keys.
 _SETTLED_S = 11
@@ -35,8 +35,8 @@ _JOB_ARMS = {
     "with single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "true"}),
     "without a budget": Arm("", springbok=True, settings={_BUDGET: "0"}),
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
-    "with a history": Arm("", springbok=True, settings={_HISTORY: "true", _KEYS: "false"}),
-    "with a history and kept keys": Arm("", springbok=True, settings={_HISTORY: "true"}),
+    "with a history": Arm("", springbok=True, settings=_LEARNED.settings | {_KEYS: "false"}),
+    "with a history and kept keys": _LEARNED,
 }
 
 

@@ -53,6 +53,9 @@ case class SummarizeKeysExec(plan: SummaryPlan, child: SparkPlan) extends UnaryE
     running = rows.getNumPartitions
   }
 
+  /** Whether all tasks that run this very node have reported. */
+  def isComplete: Boolean = summary.partitions == tasks
+
   /** The position of a key in the summary. */
   def indexOf(key: BuildKey): Option[Int] = Some(plan.keys.indexWhere(_._1 == key)).filter(_ >= 0)
 

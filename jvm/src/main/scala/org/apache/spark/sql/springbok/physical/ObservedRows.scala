@@ -187,12 +187,13 @@ private[springbok] object ObservedRows {
   /** The number of values of the columns whose keys all tasks of an exchange have told. */
   private def summarized(e: Exchange): Seq[(LogicalPlan, Attribute, Long)] = for {
     node <- SummarizeKeysExec.summaryOf(e).toSeq
-    if node.plan.keys.nonEmpty && node.summary.partitions == node.tasks
+    if node.plan.keys.nonEmpty && node.isComplete
     plan <- link(inner(node.child)).toSeq
     (BuildKey(BoundReference(at, _, _)), i) <- node.plan.keys.map(_._1).zipWithIndex
     n <- node.summary.key(i).distinct
   } yield (plan, node.output(at), n.round)
 
+  /** The operator itself, without what generated code puts around it. */
   private def inner(p: SparkPlan): SparkPlan = p match {
     case _: WholeStageCodegenExec | _: InputAdapter => inner(p.children.head)
     case _ => p
@@ -231,17 +232,12 @@ private[springbok] object ObservedRows {
 
   private def streamed(t: JoinType): Int = if (t == RightOuter) 1 else 0
 
-  private def sorts(p: SparkPlan): Boolean = p match {
-    case _: SortExec => true
-    case _: WholeStageCodegenExec | _: InputAdapter => sorts(p.children.head)
-    case _ => false
-  }
+  private def sorts(p: SparkPlan): Boolean = inner(p).isInstanceOf[SortExec]
 
   /** Whether a shuffle surely has rows in each partition. */
-  private def hasRowsInAll(p: SparkPlan): Boolean = p match {
+  private def hasRowsInAll(p: SparkPlan): Boolean = inner(p) match {
     case s: ShuffleQueryStageExec => s.isMaterialized && s.mapStats.exists(_.bytesByPartitionId.forall(_ > 0))
-    case _: WholeStageCodegenExec | _: InputAdapter => hasRowsInAll(p.children.head)
-    case _ => keepsRows(p) && hasRowsInAll(p.children.head)
+    case other => keepsRows(other) && hasRowsInAll(other.children.head)
   }
 
   private def build(side: BuildSide): Int = if (side == BuildLeft) 0 else 1

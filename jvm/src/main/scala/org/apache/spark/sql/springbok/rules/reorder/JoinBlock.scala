@@ -44,7 +44,8 @@ final private[springbok] case class JoinBlock(
   /** Whether each conjunct names columns of the items, and each column belongs to one item alone. */
   private def isClear: Boolean = {
     val output = items.flatMap(_.output)
-    AttributeSet(output).size == output.size && conditions.forall(_.references.subsetOf(AttributeSet(output)))
+    val columns = AttributeSet(output)
+    columns.size == output.size && conditions.forall(_.references.subsetOf(columns))
   }
 
   /** Equalities between two items that are not of two columns: each is a class of its own. */

@@ -12,22 +12,21 @@ import org.apache.spark.sql.springbok.stats.history.QueryHistory
  * Not all sets are looked up. A query that has joined four relations has mostly joined two and three of them as well. So the
  * pairs are looked up, then what is one relation more than a set that is known, and two known sets together.
  */
-private[reorder] object LearnedSets {
+final private[reorder] class LearnedSets(b: JoinBlock, history: QueryHistory) {
+  import LearnedSets._
 
-  /** A lookup takes some tens of microseconds. */
-  private val mostLookups = 200
+  private val lookups = mutable.HashMap.empty[Long, Option[Double]]
 
-  /**
-   * The joins of the query's own order. They are looked up first: most joins are too short for another order.
-   */
-  def ofTree(b: JoinBlock, history: QueryHistory): Map[Long, Double] =
-    nodes(b.tree).flatMap(set => rows(b, set, history).map(set -> _)).toMap
+  /** The joins of the query's own order. They are looked up first: most joins are too short for another order. */
+  def ofTree: Map[Long, Double] = nodes(b.tree).flatMap(set => rows(set).map(set -> _)).toMap
 
   /**
+   * The joins that orders may have.
+   *
    * @param connects
    *   whether an equality connects two sets
    */
-  def of(b: JoinBlock, connects: (Long, Long) => Boolean, history: QueryHistory): Map[Long, Double] = {
+  def all(connects: (Long, Long) => Boolean): Map[Long, Double] = {
     val found = mutable.LinkedHashMap.empty[Long, Double]
     val asked = mutable.HashSet.empty[Long]
     val each = b.items.indices.map(1L << _)
@@ -37,7 +36,7 @@ private[reorder] object LearnedSets {
     while (open.nonEmpty) {
       val known = for {
         set <- open if asked.size < mostLookups && asked.add(set)
-        n <- rows(b, set, history)
+        n <- rows(set)
       } yield set -> n
       found ++= known
       open = joined(known.map(_._1), each ++ found.keys).filterNot(asked.contains)
@@ -46,10 +45,16 @@ private[reorder] object LearnedSets {
     found.toMap
   }
 
-  private def rows(b: JoinBlock, set: Long, history: QueryHistory): Option[Double] =
-    history.applied(b.joined(set), Estimate.unknown(Nil), 1.0).rows.map(_.value)
+  private def rows(set: Long): Option[Double] =
+    lookups.getOrElseUpdate(set, history.applied(b.joined(set), Estimate.unknown(Nil), 1.0).rows.map(_.value))
+}
 
-  private def nodes(tree: JoinTree): Seq[Long] = tree match {
+private object LearnedSets {
+
+  /** A lookup takes some tens of microseconds. */
+  val mostLookups = 200
+
+  def nodes(tree: JoinTree): Seq[Long] = tree match {
     case JoinTree.Leaf(_) => Nil
     case JoinTree.Node(l, r) => nodes(l) ++ nodes(r) :+ tree.set
   }

@@ -40,7 +40,8 @@ private[springbok] object OrderDecision {
     val leastMs = conf.getConf(ReorderConf.MIN_GAIN_MS).toDouble
     val limits = OrderLimits(conf.getConf(ReorderConf.MIN_GAIN), leastMs, cluster.cores)
     val forced = ChoicePolicy.of(conf).ignoresCost
-    val own = history.fold(Map.empty[Long, Double])(LearnedSets.ofTree(b, _))
+    val learned = history.map(new LearnedSets(b, _))
+    val own = learned.fold(Map.empty[Long, Double])(_.ofTree)
     val graph = BlockGraph(b, stats, own, conf.getConf(FilterConf.MODE) == FilterMode.Global)
     val broadcastBytes = cluster.broadcastLimit(
       JoinConf.broadcastBytes(conf, measured = false),
@@ -51,7 +52,7 @@ private[springbok] object OrderDecision {
     // No order can save more than the joins cost.
     if (joinsMs < leastMs && !forced) left(b, Reason.shortJoins(joinsMs, leastMs))
     else {
-      val full = history.fold(graph)(h => graph.learning(LearnedSets.of(b, graph.connects, h)))
+      val full = learned.fold(graph)(l => graph.learning(l.all(graph.connects)))
       val costs = cost.of(full)
       val best = new JoinOrderSearch(full, costs, mostJoins).best
       val c = OrderCandidate(b, full, costs, fixed(b, stats, cluster), best, limits)

@@ -23,27 +23,25 @@ import org.apache.spark.sql.springbok.record.JoinState
  * joins stay as they are, and so do equal joins of the query.
  */
 final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
-  private lazy val times: IdentityHashMap[LogicalPlan, Int] = {
-    val found = new IdentityHashMap[LogicalPlan, Int]()
+  private lazy val copies: IdentityHashMap[LogicalPlan, Seq[Join]] = {
+    val found = new IdentityHashMap[LogicalPlan, Seq[Join]]()
     val joins = plan.collectWithSubqueries { case j: Join => j }
     // Canonical forms are expensive: only joins of equal leaves are compared.
     for (
       alike <- joins.groupBy(leaves).values if alike.size > 1; same <- alike.groupBy(_.canonicalized).values
-    ) {
-      same.foreach(found.put(_, same.size): Unit)
-      if (same.exists(JoinState.of(_).isDefined)) same.foreach(inSubqueries.put(_, true): Unit)
-    }
+    )
+      same.foreach(found.put(_, same): Unit)
     found
   }
-  private val inSubqueries = new IdentityHashMap[LogicalPlan, Boolean]()
 
   /** Whether a subquery that is planned already has the same join. */
-  def isPlanned(join: LogicalPlan): Boolean = of(join) > 1 && inSubqueries.containsKey(join)
+  def isPlanned(join: LogicalPlan): Boolean =
+    copies.getOrDefault(join, Nil).size > 1 && copies.get(join).exists(JoinState.of(_).isDefined)
 
   /** Whether the query has a join more often than the joins above that it belongs to. */
   def moreOftenThan(top: LogicalPlan, join: Join): Boolean = of(join) > of(top)
 
-  private def of(join: LogicalPlan): Int = times.getOrDefault(join, 1)
+  private def of(join: LogicalPlan): Int = math.max(1, copies.getOrDefault(join, Nil).size)
 
   /** A cheap value that is the same for equal joins, and another one for most others. */
   private def leaves(p: LogicalPlan): Seq[Seq[String]] =

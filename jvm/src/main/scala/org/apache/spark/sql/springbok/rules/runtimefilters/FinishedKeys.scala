@@ -113,8 +113,11 @@ private[springbok] object FinishedKeys {
   private def summary(key: BuildKey, s: ExchangeQueryStageExec): Either[Reason, KeyFacts] = {
     val found = SummarizeKeysExec.summaryOf(s).flatMap(n => n.indexOf(key).map(n -> _))
     found.toRight(Reason.noSummary).flatMap { case (node, i) =>
-      val (reported, tasks) = (node.summary.partitions, node.tasks)
-      Either.cond(reported == tasks, node.summary.key(i), Reason.incomplete(reported, tasks))
+      Either.cond(
+        node.isComplete,
+        node.summary.key(i),
+        Reason.incomplete(node.summary.partitions, node.tasks)
+      )
     }
   }
 

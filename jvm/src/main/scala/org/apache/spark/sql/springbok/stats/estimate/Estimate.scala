@@ -38,9 +38,7 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
 
   /** With at most so many values of a column. */
   def withValues(a: Attribute, most: Int): Estimate =
-    columns.get(a).filter(_.remaining > most).fold(this) { c =>
-      copy(columns = AttributeMap(columns.toSeq :+ (a -> c.copy(remaining = most.toDouble))))
-    }
+    if (columns.get(a).exists(_.remaining > most)) leaving(a, most.toDouble) else this
 
   /** With so many values of a column left, as far as there are rows. */
   def leaving(a: Attribute, values: Double): Estimate = columns.get(a).fold(this) { c =>

@@ -29,15 +29,18 @@ final private[springbok] case class LearnedRows(
     distinct: Map[Digest, Long] = Map.empty
 ) {
 
-  /** One run more than before. What was counted of the same inputs stays known: not every run counts all keys. */
-  def after(before: LearnedRows): LearnedRows = {
-    val known = if (before.inputs == inputs) before.distinct -- distinct.keySet else Map.empty[Digest, Long]
-    copy(runs = before.runs + 1, distinct = (distinct.toSeq ++ known).take(LearnedRows.mostColumns).toMap)
+  /**
+   * One run more than before, if there was one. What was counted of the same inputs stays known: not every run counts all
+   * keys. Of few columns, none with more values than there are rows: a bloom filter only estimates how many keys it has.
+   */
+  def after(before: Option[LearnedRows]): LearnedRows = {
+    val known = before.filter(_.inputs == inputs).fold(Map.empty[Digest, Long])(_.distinct -- distinct.keySet)
+    val few = (distinct.toSeq ++ known).take(LearnedRows.mostColumns)
+    copy(
+      runs = before.fold(runs)(_.runs + 1),
+      distinct = few.map { case (column, n) => column -> math.min(n, rows) }.toMap
+    )
   }
-
-  /** Of few columns, none with more values than there are rows: a bloom filter only estimates how many keys it has. */
-  def limited: LearnedRows =
-    copy(distinct = distinct.take(LearnedRows.mostColumns).map { case (c, n) => c -> math.min(n, rows) })
 }
 
 private[history] object LearnedRows {
@@ -90,7 +93,7 @@ final private[springbok] class History(shared: Option[HistoryFolder] = None) {
    *   entries that are kept
    */
   def learn(key: Digest, run: LearnedRows, most: Int): LearnedRows =
-    learnedRows.update(key, most)(_.fold(run)(run.after).limited)
+    learnedRows.update(key, most)(run.after)
 
   /** Nothing is known any more of the rows of a part. */
   def forget(key: Digest): Unit = learnedRows.remove(key)

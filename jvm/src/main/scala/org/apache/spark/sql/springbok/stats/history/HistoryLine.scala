@@ -101,15 +101,14 @@ private[history] object HistoryLine {
   /** No column has more values than there are rows. */
   private def distinct(n: JsonNode, rows: Long): Option[Map[Digest, Long]] =
     if (n == null) Some(Map.empty)
+    else if (!n.isObject || n.size > LearnedRows.mostColumns) None
     else
-      Option(n).filter(o => o.isObject && o.size <= LearnedRows.mostColumns).flatMap { o =>
-        Digest
-          .all(o.properties.asScala) { column =>
-            for (key <- digest(column.getKey); d <- number(column.getValue) if d >= 0 && d <= rows)
-              yield key -> d
-          }
-          .map(_.toMap)
-      }
+      Digest
+        .all(n.properties.asScala) { column =>
+          for (key <- digest(column.getKey); d <- number(column.getValue) if d >= 0 && d <= rows)
+            yield key -> d
+        }
+        .map(_.toMap)
 
   private def number(o: ObjectNode, name: String): Option[Long] = number(o.get(name))
 

@@ -56,9 +56,9 @@ class ConfidenceSuite extends AnyFunSuite {
   test("distinct values stay known while the inputs are the same") {
     val (a, b) = (Digest(1, 0), Digest(2, 0))
     val first = LearnedRows(9, Seq(files(2, 100)), 1, 1, Map(a -> 3L))
-    val second = LearnedRows(9, Seq(files(2, 100)), 1, 2, Map(b -> 4L)).after(first)
+    val second = LearnedRows(9, Seq(files(2, 100)), 1, 2, Map(b -> 4L)).after(Some(first))
     assert(second.runs == 2 && second.distinct == Map(a -> 3L, b -> 4L))
-    assert(LearnedRows(9, Seq(files(3, 150)), 1, 3).after(second).distinct.isEmpty)
+    assert(LearnedRows(9, Seq(files(3, 150)), 1, 3).after(Some(second)).distinct.isEmpty)
     val many = LearnedRows(9, Nil, 1, 1, (1L to 20).map(i => Digest(i, 0) -> i).toMap)
     val h = new History
     for (_ <- 1 to 2) {
