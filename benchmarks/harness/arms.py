@@ -27,6 +27,19 @@ _NO_STRATEGIES = {"spark.springbok.join.enabled": "false"}
 _FIXED = {"spark.springbok.reorder.enabled": "false"}
 _HISTORY = {"spark.springbok.history.enabled": "true"}
 
+_PARTS = {
+    "strategies": _NO_STRATEGIES,
+    "filters": _NO_FILTERS,
+    "conjunct-order": {"spark.springbok.conjunct.enabled": "false"},
+    "footers": {"spark.springbok.stats.footers.enabled": "false"},
+    "dictionaries": {"spark.springbok.stats.dictionaries.enabled": "false"},
+    "waiting": {"spark.springbok.runtimeFilter.wait": "NEVER"},
+    "separate-groups": {"spark.springbok.runtimeFilter.separateGroups": "false"},
+    "writer-choice": {"spark.springbok.exchange.chooseWriter": "false"},
+    "budget": {"spark.springbok.planning.budget": "0"},
+}
+"""The settings that switch a part of Springbok off."""
+
 
 @dataclass(frozen=True)
 class Arm:
@@ -61,6 +74,8 @@ ARMS = {
         Arm("local-filters", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
         Arm("one-filter", springbok=True, settings={"spark.springbok.runtimeFilter.maxNumber": "1"}),
         Arm("order-only", springbok=True, settings=_NO_STRATEGIES | _NO_FILTERS),
+        Arm("single-node", springbok=True, settings={"spark.springbok.planning.singleNode": "true"}),
+        *(Arm(f"without-{part}", springbok=True, settings=off) for part, off in _PARTS.items()),
     )
 }
 
