@@ -70,12 +70,14 @@ def is_active(spark: SparkSession) -> bool:
     """Whether the session has Springbok's rules, switched on or not.
 
     Raises:
-        SpringbokError: the session is a Spark Connect session, or stopped.
+        SpringbokError: the session is a Spark Connect session, or stopped, or its JVM has ended.
     """
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JNetworkError
 
     try:
         return bool(gateway(spark).isActive(spark._jsparkSession))
+    except Py4JNetworkError as e:
+        raise SpringbokError("The JVM of this session has ended: restart Python and make a new session.") from e
     except Py4JError:  # there is no such class
         return False
 
@@ -113,5 +115,12 @@ def spark_errors(what: str = "Spark cannot plan this query, so there is no repor
     try:
         yield
     except (PySparkException, Py4JError) as e:
-        first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
-        raise SpringbokError(f"{what}: {first[:300]}") from e
+        raise SpringbokError(f"{what}: {first_line(e)[:300]}") from e
+
+
+def first_line(e: BaseException) -> str:
+    """What an exception says first. Before the JVM's own message, py4j has a line that only says that there is one."""
+    lines = [line.strip().removeprefix(": ") for line in str(e).splitlines() if line.strip(" :\t")]
+    if lines and lines[0].startswith("An error occurred while calling"):
+        lines = lines[1:]
+    return lines[0] if lines else type(e).__name__

@@ -94,7 +94,9 @@ class Connect:
 
     def last(self, n: int) -> list[dict[str, Any]]:
         """See `Server`."""
-        return [json.loads(row[0]) for row in self.spark.sql(f"SELECT report FROM springbok_reports({n})").collect()]
+        with _jvm.spark_errors("The server cannot give its reports"):
+            rows = self.spark.sql(f"SELECT report FROM springbok_reports({n})").collect()
+        return [json.loads(row[0]) for row in rows]
 
     def _asked(self, df: DataFrame, *parameters: str) -> str | None:
         report: str | None = df.hint("springbok_report", *parameters).collect()[0][0]
@@ -135,9 +137,12 @@ def of_query(df: DataFrame) -> Server:
     """
     spark = getattr(df, "sparkSession", None)
     if spark is None:
-        raise SpringbokError(f"A report is made of a DataFrame, not of a {type(df).__name__}.")
+        kind = f"{type(df).__module__}.{type(df).__name__}".removeprefix("builtins.")
+        raise SpringbokError(f"A report is made of a Spark DataFrame, not of {kind}: pandas-on-Spark has to_spark().")
     server = of(spark)
-    if df.isStreaming:
+    with _jvm.spark_errors():
+        streaming = df.isStreaming  # a Spark Connect server analyzes the query for it
+    if streaming:
         raise SpringbokError("A streaming DataFrame has no strategy report: Springbok leaves streaming plans alone.")
     return server
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from springbok.errors import SpringbokError
@@ -22,10 +22,15 @@ def violations(r: ReportData, conditions: dict[str, Any]) -> list[str]:
     Raises:
         SpringbokError: there is no such condition, or its value cannot be read.
     """
-    unknown = sorted(conditions.keys() - CONDITIONS.keys())
+    check_names(conditions)
+    return [text for name, value in conditions.items() if value is not False for text in CONDITIONS[name](r, value)]
+
+
+def check_names(conditions: Iterable[str]) -> None:
+    """Raise a SpringbokError if there is no condition of a name."""
+    unknown = sorted(set(conditions) - CONDITIONS.keys())
     if unknown:
         raise SpringbokError(f"There is no condition {unknown[0]!r}: choose among {', '.join(CONDITIONS)}.")
-    return [text for name, value in conditions.items() if value is not False for text in CONDITIONS[name](r, value)]
 
 
 def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
@@ -111,6 +116,7 @@ def _bytes(name: str, value: Any) -> float:
 
 def _number(name: str, value: Any) -> float:
     try:
-        return float(value)
-    except ValueError as e:
+        # A condition without a value is true, which Python takes for 1.
+        return float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError) as e:
         raise SpringbokError(f"{name} cannot be {value!r}: it takes a number.") from e

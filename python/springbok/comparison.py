@@ -19,6 +19,8 @@ from springbok.session import ENABLED, temporarily
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_FAILED = "The query failed"
+
 
 @dataclass(frozen=True)
 class Comparison(ComparisonData):
@@ -52,10 +54,11 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     Args:
         df: any DataFrame that is not streaming.
         run: also run both, without Springbok first, time them, and compare the answers as sets of rows, floating-point
-            numbers to nine digits. The answers are held in memory.
+            numbers to nine digits. The answers are held in memory. A query may have several right answers: with LIMIT
+            and no total order, or with `collect_list`.
 
     Raises:
-        SpringbokError: see `report`.
+        SpringbokError: see `report`; the query failed.
     """
     server = of_query(df)
     if isinstance(server, Connect):
@@ -65,7 +68,8 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
         off, on = (_frame(query, df, enabled) for enabled in (False, True))
     if not run:
         return _comparison(report(off), report(on))
-    return _ran(timed(lambda: off), timed(lambda: on))
+    with spark_errors(_FAILED):
+        return _ran(timed(lambda: off), timed(lambda: on))
 
 
 def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
@@ -74,10 +78,12 @@ def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
         off, on = (Report.from_json(server.imagined(df, {ENABLED: value})) for value in ("false", "true"))
     if not run:
         return _comparison(off, on)
-    with temporarily(df.sparkSession, {ENABLED: "false"}):
-        without = timed(lambda: df, lambda _: off)
-    with temporarily(df.sparkSession, {ENABLED: "true"}):
-        with_ = timed(lambda: df, lambda d: report(d, observed=True) if on.joins else on)
+    keeps = df.sparkSession.conf.get("spark.springbok.report.history") != "0"
+    with spark_errors(_FAILED):
+        with temporarily(df.sparkSession, {ENABLED: "false"}):
+            without = timed(lambda: df, lambda _: off)
+        with temporarily(df.sparkSession, {ENABLED: "true"}):
+            with_ = timed(lambda: df, lambda d: report(d, observed=True) if on.joins and keeps else on)
     return _ran(without, with_)
 
 
@@ -92,7 +98,16 @@ def timed(query: Callable[[], DataFrame], reported: Callable[[DataFrame], Report
 
 def answer(rows: Iterable[Any]) -> list[tuple[str, ...]]:
     """Rows in an order of their own, floating-point numbers rounded: the order of their sums is not defined."""
-    return sorted(tuple(f"{v:.9g}" if isinstance(v, float) else str(v) for v in row) for row in rows)
+    return sorted(tuple(_rounded(v) for v in row) for row in rows)
+
+
+def _rounded(value: Any) -> str:
+    """A value as text, also the numbers in it; a map has no order."""
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, dict):
+        return str(sorted((_rounded(k), _rounded(v)) for k, v in value.items()))
+    return str([_rounded(v) for v in value]) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _ran(without: Run, with_: Run) -> Comparison:

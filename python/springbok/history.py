@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import time
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ _VERSION = 1
 _NAME = re.compile(r"history-[0-9a-f-]{1,40}\.jsonl")
 _KEY = re.compile(r"[0-9a-f]{32}")
 _LONGEST = 16 << 10
+_MOST_RUNS = 10**9
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Folder:
-    """The entries of a folder, the latest of each key, the last one first; how many lines are none, and the files."""
+    """The entries of a folder, the latest of each key, the last one first; how many lines are none, and the files
+    without such lines."""
 
     entries: tuple[Entry, ...]
     ignored: int
@@ -55,17 +58,22 @@ def read(path: Path) -> Folder:
         SpringbokError: there is no such folder, or a file of it cannot be read.
     """
     if not path.is_dir():
-        raise SpringbokError(f"{path} is no folder: give the value of spark.springbok.history.path.")
+        raise SpringbokError(f"{path} is no local folder: mount or copy spark.springbok.history.path, and give that.")
+    now = int(time.time() * 1000)
     try:
-        files = tuple(sorted(f for f in path.iterdir() if f.is_file() and _NAME.fullmatch(f.name)))
-        entries = [_entry(line) for f in files for line in _lines(f)]
+        files = sorted(f for f in path.iterdir() if f.is_file() and _NAME.fullmatch(f.name))
+        found = {f: [_entry(line, now) for line in _lines(f)] for f in files}
     except OSError as e:
         raise SpringbokError(f"The history in {path} cannot be read: {e}.") from e
-    return Folder(_latest(e for e in entries if e is not None), entries.count(None), files)
+    entries = [e for of_file in found.values() for e in of_file]
+    whole = tuple(f for f, of_file in found.items() if None not in of_file)
+    return Folder(_latest(e for e in entries if e is not None), entries.count(None), whole)
 
 
 def prune(path: Path, *, keep: int | None = None, since_ms: int = 0) -> tuple[int, int]:
     """Puts the files of a folder together, without old entries. Return how many entries there were, and are now.
+
+    A file with a line that is no entry of this version stays as it is: another version may read it.
 
     `keep` is how many of the latest entries stay, all if it is None; `since_ms` is the time of the oldest that stays,
     in ms since 1970. Applications may go on writing.
@@ -121,21 +129,23 @@ def _line(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
 
-def _entry(line: bytes) -> Entry | None:
-    """The entry of a line; None for what was written by half, changed, or made by another version."""
+def _entry(line: bytes, now: int) -> Entry | None:
+    """The entry of a line; None for what was written by half, changed, made by another version, or after `now` (ms)."""
     try:
         text = line.decode()
         if len(text) > _LONGEST or text != _line(text[9:]):
             return None
         d = json.loads(text[9:])
-        return _parsed(d, text[9:]) if isinstance(d, dict) and d.get("v") == _VERSION else None
+        return _parsed(d, text[9:], now) if isinstance(d, dict) and d.get("v") == _VERSION else None
     except (ValueError, RecursionError):
         return None
 
 
-def _parsed(d: dict[str, Any], text: str) -> Entry | None:
+def _parsed(d: dict[str, Any], text: str, now: int) -> Entry | None:
     key, runs, last, label = d.get("key"), d.get("runs"), d.get("last"), d.get("label")
     if not (isinstance(key, str) and _KEY.fullmatch(key) and _count(runs) and _count(last)):
+        return None
+    if not 1 <= runs <= _MOST_RUNS or last > now:
         return None
     rows, selectivity, inputs = d.get("rows"), d.get("selectivity"), d.get("inputs")
     if _count(rows) and isinstance(inputs, list):

@@ -37,7 +37,8 @@ class Report(ReportData):
         if not isinstance(items, tuple):
             parts = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), tuple))
             raise SpringbokError(f"The report has no part {part!r}: choose among {parts}.")
-        return pd.json_normalize([i if isinstance(i, dict) else asdict(i) for i in items])
+        rows = [{part: i} if isinstance(i, str) else i if isinstance(i, dict) else asdict(i) for i in items]
+        return pd.json_normalize(rows)
 
     def check(self, **conditions: Any) -> None:
         """Raise if the plan has what it must not have, for tests and builds.
@@ -127,8 +128,9 @@ def report(
         other = server.ran(df)
     if other is None:
         raise SpringbokError(
-            "This DataFrame has not run in this session, or too long ago: run an action such as df.collect() first, or "
-            "take springbok.report(df) for the plan."
+            "No finished run of this query is known: it has not run in this session, it failed, or newer queries took "
+            "its place (spark.springbok.report.history says how many are kept). Run df.collect() first, or take "
+            "springbok.report(df) for the plan."
         )
     return Report.from_json(other)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import shlex
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from springbok import jar
 from springbok._jvm import is_active
@@ -26,6 +29,13 @@ ENABLED = "spark.springbok.enabled"
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 # What PySpark gives to spark-submit when it starts the JVM itself.
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_LONG_OPTION = re.compile(r"--(?:jars|conf)=.")
+# As Java's properties: the key ends at a space, `=` or `:`.
+_PROPERTY = re.compile(r"([^\s=:#!][^\s=:]*)(?:\s*[=:]\s*|\s+)(.+)")
+
+# For each session the blocks of `disabled` that are open, and what ends them.
+_disabled: WeakKeyDictionary[SparkSession, tuple[int, contextlib.ExitStack]] = WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Builder:
@@ -33,7 +43,8 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
 
     What `spark.jars`, `spark.sql.extensions` and `spark.sql.extendedExplainProviders` (from Spark 4.0) already hold, in
     the builder, in `spark-defaults.conf`, in `PYSPARK_SUBMIT_ARGS` or from `spark-submit`, is kept. Calling it twice
-    changes nothing. On a Spark that Springbok has no jar for, the builder stays as it is, and a warning says so.
+    changes nothing. On a Spark that Springbok has no jar for, the builder stays as it is, and a warning says so. For a
+    Spark Connect server elsewhere only the settings are added: the server itself needs the jar and the extension.
 
     Args:
         builder: a `SparkSession.builder`.
@@ -45,6 +56,8 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
             PySpark is not installed.
     """
     values = checked(settings)
+    if _is_remote(builder):
+        return _with(builder, values)
     jvm = _launched()
     spark = jar.launched(jvm) if jvm is not None else jar.installed()
     path = jar.find(spark)
@@ -53,7 +66,7 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
         return builder
     _check_running(jvm, path)
     options: dict[str, Any] = builder._options
-    outer = _outer_conf()
+    outer = _outer_conf(spark.home)
     additions = {"spark.jars": str(path), "spark.sql.extensions": EXTENSION}
     if spark.explains:
         additions["spark.sql.extendedExplainProviders"] = EXPLAIN_PROVIDER
@@ -61,9 +74,19 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
         builder.config(key, _joined(str(options.get(key) or outer.get(key) or ""), item))
     if jvm is None:
         _submit(_joined(outer.get("spark.jars", ""), options["spark.jars"]))
+    return _with(builder, values)
+
+
+def _with(builder: SparkSession.Builder, values: Mapping[str, str]) -> SparkSession.Builder:
     for key, value in values.items():
         builder.config(key, value)
     return builder
+
+
+def _is_remote(builder: SparkSession.Builder) -> bool:
+    """Whether the session will be that of a Spark Connect server elsewhere."""
+    url = str(builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE", ""))
+    return url != "" and not url.startswith("local")
 
 
 def _joined(present: str, more: str) -> str:
@@ -73,12 +96,19 @@ def _joined(present: str, more: str) -> str:
 
 def _submit(jars: str) -> None:
     """Put the jars into `PYSPARK_SUBMIT_ARGS` if it names jars: Spark then takes none from the builder."""
-    args = shlex.split(os.environ.get(_ARGUMENTS, ""))
+    args = _arguments()
     named = [at for at, key, _ in _settings(args) if key == "spark.jars"]
     for at in named:
         args[at] = jars if args[at - 1] == "--jars" else f"spark.jars={jars}"
     if named:
         os.environ[_ARGUMENTS] = shlex.join(args)
+
+
+def _arguments() -> list[str]:
+    """What PySpark gives to spark-submit, with `--jars=value` as two arguments and `-c` as `--conf`."""
+    parts = shlex.split(os.environ.get(_ARGUMENTS, ""))
+    split = [part for a in parts for part in (a.split("=", 1) if _LONG_OPTION.match(a) else [a])]
+    return ["--conf" if part == "-c" else part for part in split]
 
 
 def _settings(args: list[str]) -> Iterator[tuple[int, str, str]]:
@@ -123,9 +153,9 @@ def local_session(master: str, memory: str, app: str, settings: Mapping[str, str
 def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
     """Within the block the session has these settings; afterwards it has what it had before."""
     before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
     try:
+        for key, value in settings.items():
+            spark.conf.set(key, value)
         yield
     finally:
         for key, old in before.items():
@@ -135,16 +165,32 @@ def temporarily(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[No
                 spark.conf.set(key, old)
 
 
-def disabled(spark: SparkSession) -> contextlib.AbstractContextManager[None]:
-    """Within the block, queries of this session are planned by Spark alone."""
-    return temporarily(spark, {ENABLED: "false"})
+@contextlib.contextmanager
+def disabled(spark: SparkSession) -> Iterator[None]:
+    """Within the block, queries of this session are planned by Spark alone.
+
+    The setting belongs to the session, so this goes for all its threads: until the last of them has left its block.
+    A thread with a session of its own (`spark.newSession()`) is not affected.
+    """
+    with _lock:
+        blocks, block = _disabled.get(spark, (0, contextlib.ExitStack()))
+        if not blocks:
+            block.enter_context(temporarily(spark, {ENABLED: "false"}))
+        _disabled[spark] = blocks + 1, block
+    try:
+        yield
+    finally:
+        with _lock:
+            blocks, block = _disabled.pop(spark)
+            if blocks > 1:
+                _disabled[spark] = blocks - 1, block
+            else:
+                block.close()
 
 
 def _check_running(jvm: Any, path: Path) -> None:
     """Say so when a running Spark can no longer take the extension."""
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.getActiveSession()
+    session = _running()
     if session is not None and hasattr(session, "_jsparkSession") and not is_active(session):
         raise SpringbokError(
             "A Spark session without Springbok is running, and extensions cannot be added to it: stop it by "
@@ -156,6 +202,15 @@ def _check_running(jvm: Any, path: Path) -> None:
             '--jars "$(python -m springbok jar)", in a notebook restart the kernel and call springbok.configure before '
             "the first session is made."
         )
+
+
+def _running() -> SparkSession | None:
+    """The session that `getOrCreate` would return: the active one of this thread, or the one of the process."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    stopped = session is not None and hasattr(session, "_jsparkSession") and session._sc._jsc is None
+    return None if stopped else session
 
 
 def _launched() -> Any:
@@ -185,21 +240,17 @@ def _loads(jvm: Any, path: Path) -> bool:
     return False
 
 
-def _outer_conf() -> dict[str, str]:
-    """Settings from outside of the builder: what spark-submit was given, else `spark-defaults.conf` and
-    `PYSPARK_SUBMIT_ARGS`."""
+def _outer_conf(home: str | None) -> dict[str, str]:
+    """Settings from outside of the builder: what spark-submit was given, else `spark-defaults.conf` of the Spark in
+    `home`, and `PYSPARK_SUBMIT_ARGS`."""
     if _SUBMITTED in os.environ:
         from pyspark import SparkConf
 
         return dict(SparkConf(_jvm=_launched()).getAll())
     conf: dict[str, str] = {}
-    home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (str(Path(home) / "conf") if home else None)
     defaults = Path(folder) / "spark-defaults.conf" if folder else None
     if defaults and defaults.is_file():
-        for line in defaults.read_text().splitlines():
-            parts = line.strip().replace("=", " ", 1).split(None, 1)
-            if len(parts) == 2 and not line.lstrip().startswith("#"):
-                conf[parts[0]] = parts[1].strip()
-    args = shlex.split(os.environ.get(_ARGUMENTS, ""))
-    return conf | {key: value for _, key, value in _settings(args)}
+        lines = defaults.read_text(encoding="utf-8", errors="replace").splitlines()
+        conf = {m[1]: m[2] for line in lines if (m := _PROPERTY.fullmatch(line.strip()))}
+    return conf | {key: value for _, key, value in _settings(_arguments())}

@@ -13,7 +13,8 @@ from springbok.errors import SpringbokError
 
 PREFIX = "spark.springbok."
 _TIME = re.compile(r"\d+(us|ms|s|m|min|h|d)?", re.IGNORECASE)
-_BYTES = re.compile(r"\d+(\.\d+)?\s*([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
+_BYTES = re.compile(r"\d+([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
+_DOUBLE = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
 _KINDS = {
@@ -61,7 +62,7 @@ def _value(key: str, value: Any) -> str:
     elif kind == "int":
         fits = re.fullmatch(r"\d+", text) is not None
     elif kind == "double":
-        fits = re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) is not None
+        fits = _DOUBLE.fullmatch(text) is not None
     elif kind == "bytes":
         fits = _BYTES.fullmatch(text) is not None or text in allowed
     elif kind == "time":
@@ -69,7 +70,7 @@ def _value(key: str, value: Any) -> str:
     elif kind == "path":
         fits = text != ""
     else:
-        fits = all(t.strip().upper() in allowed for t in text.split(","))
+        fits = all(t.strip().upper() in allowed for t in (text.split(",") if kind == "list" else [text]))
     if not fits:
         takes = [words for words in [_KINDS.get(kind), *allowed] if words]
         raise SpringbokError(f"{key} cannot be {value!r}: it takes {' or '.join(takes)}.")

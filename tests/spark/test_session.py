@@ -36,10 +36,14 @@ def test_configure_keeps_what_is_set_outside(
     (tmp_path / "spark-defaults.conf").write_text("# comment\nspark.sql.extensions  org.example.A\nspark.jars=/a.jar\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars /b.jar --conf spark.app.name=x pyspark-shell")
-    builder = springbok.configure(SparkSession.Builder())
-    options = builder._options
+    options = springbok.configure(SparkSession.Builder())._options
     assert options["spark.sql.extensions"].startswith("org.example.A,")
     assert options["spark.jars"].startswith("/b.jar,")
+    # spark-submit takes these spellings as well.
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars=/c.jar -c spark.sql.extensions=org.example.B pyspark-shell")
+    options = springbok.configure(SparkSession.Builder())._options
+    assert options["spark.sql.extensions"].startswith("org.example.B,")
+    assert options["spark.jars"].startswith("/c.jar,")
 
 
 def test_jars_of_the_environment_do_not_replace_springboks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -70,6 +74,17 @@ def test_active_and_disabled(spark: SparkSession) -> None:
         assert joins and all(j.planned_by_spark and j.reason is None and j.strategy for j in joins)
     df = spark.sql(JOIN)
     assert all(j.reason for j in springbok.report(df).joins)
+
+
+def test_blocks_of_several_threads(spark: SparkSession) -> None:
+    # The first one to leave once switched Springbok on for the other, which then switched it off for good.
+    first, second = springbok.disabled(spark), springbok.disabled(spark)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert spark.conf.get(session.ENABLED) == "false"
+    second.__exit__(None, None, None)
+    assert spark.conf.get(session.ENABLED) == "true"
 
 
 def test_a_running_session_without_the_extension_is_said_so(tmp_path: Path) -> None:

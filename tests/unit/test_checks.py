@@ -45,3 +45,6 @@ def test_wrong_conditions_are_said_so(report: Report) -> None:
         report.check(max_broadcast="big")
     with pytest.raises(springbok.SpringbokError, match="max_q_error cannot be 'big': it takes a number"):
         report.check(max_q_error="big")
+    for missing in (None, True):
+        with pytest.raises(springbok.SpringbokError, match="it takes a number"):
+            report.check(max_q_error=missing)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from fakes import FakeHome
-from springbok import jar
+from springbok import SpringbokError, jar
+from springbok._jvm import first_line
 from springbok.cli import doctor, explain, main
 
 
@@ -36,6 +37,43 @@ def test_tables_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
     (tmp_path / "_temporary").mkdir()
     assert sorted(explain._tables(tmp_path)) == ["a", "b", "c.d", "e"]
+
+
+def test_the_format_of_a_folder(tmp_path: Path) -> None:
+    for name in ("_committed.json", ".hidden/a.csv", "day=1/part-0.orc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert explain._of_folder(tmp_path) == "orc"
+    (tmp_path / "_delta_log").mkdir()
+    with pytest.raises(SpringbokError, match="is a Delta or Iceberg table"):
+        explain._of_folder(tmp_path)
+
+
+def test_conditions_of_the_command_line() -> None:
+    given = ["max_broadcast=1g", "no_cartesian", "no_sort_merge=False"]
+    assert explain._conditions(given) == {"max_broadcast": "1g", "no_cartesian": True, "no_sort_merge": False}
+
+
+def test_an_unknown_condition_is_found_before_the_query_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q.sql").write_text("SELECT 1")
+    (tmp_path / "t").mkdir()
+    command = ["explain", "--sql", str(tmp_path / "q.sql"), "--data", str(tmp_path), "--check", "no_joins"]
+    assert main.main(command) == 2
+    assert "no condition 'no_joins'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("message", "first"),
+    [
+        ("An error occurred while calling o55.collect.\n: org.apache.spark.SparkException: Lost\n\tat x", "Lost"),
+        ("[DIVIDE_BY_ZERO] Division by zero.\n== SQL ==", "[DIVIDE_BY_ZERO] Division by zero."),
+        ("", "ValueError"),
+    ],
+)
+def test_the_first_line_of_an_error(message: str, first: str) -> None:
+    assert first_line(ValueError(message)).endswith(first)
 
 
 def test_the_doctor_fails_without_java_or_jar(monkeypatch: pytest.MonkeyPatch, fake_home: FakeHome) -> None:

@@ -58,6 +58,8 @@ def test_the_line_that_the_jvm_writes(tmp_path: Path) -> None:
         rows(5, key="x"),
         rows(5, runs=True),
         line(selectivity=0.0),
+        rows(5, last=1 << 62),
+        rows(5, runs=0),
         line(rows=5, inputs={}),
         "hello",
         f"{zlib.crc32(b'[]'):08x} []",
@@ -78,7 +80,7 @@ def test_foreign_files_are_no_entries(tmp_path: Path) -> None:
     (tmp_path / "history-dd-0.jsonl").symlink_to(tmp_path / "nowhere")
     os.mkfifo(tmp_path / "history-ee-0.jsonl")
     found = history.read(tmp_path)
-    assert [e.rows for e in found.entries] == [2] and found.ignored == 4 and len(found.files) == 2
+    assert [e.rows for e in found.entries] == [2] and found.ignored == 4 and len(found.files) == 1
 
 
 def test_pruning_keeps_the_latest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,6 +97,19 @@ def test_pruning_keeps_the_latest(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not list(tmp_path.iterdir())
 
 
+def test_pruning_leaves_what_it_cannot_read(tmp_path: Path) -> None:
+    write(tmp_path, "history-aa-0.jsonl", rows(1, last=1), rows(1, v=2))
+    write(tmp_path, "history-bb-0.jsonl", rows(2, last=2))
+    history.prune(tmp_path, since_ms=3)
+    assert [f.name for f in tmp_path.iterdir()] == ["history-aa-0.jsonl"]
+
+
+@pytest.mark.parametrize("option", [("prune", "--keep", "-1"), ("prune", "--days", "-1"), ("show", "--limit", "x")])
+def test_wrong_numbers_are_said_so(tmp_path: Path, option: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["history", *option, "--path", str(tmp_path)])
+
+
 def test_show_and_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path, "history-aa-0.jsonl", rows(1200, label="Filter of t\x1b[31m\nwhere k = 3"), "no entry")
     assert main.main(["history", "show", "--path", str(tmp_path)]) == 0
@@ -108,4 +123,4 @@ def test_show_and_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["history", "show", "--path", str(tmp_path / "none")]) == 2
     err = capsys.readouterr().err
-    assert "is no folder" in err and err.count("\n") == 1
+    assert "is no local folder" in err and err.count("\n") == 1

@@ -10,6 +10,7 @@ import pytest
 import springbok
 from pyspark.sql import SparkSession
 from springbok import settings
+from springbok.comparison import answer
 
 
 def test_one_jar_for_each_line() -> None:
@@ -27,6 +28,8 @@ def test_one_jar_for_each_line() -> None:
         ({"enabled": "perhaps"}, "true or false"),
         ({"join_broadcastBytesLimit": "much"}, "a size such as 64m or -1"),
         ({"runtimeFilter_inLimit": -1}, "a whole number"),
+        ({"runtimeFilter_mode": "OFF,LOCAL"}, "OFF or LOCAL or GLOBAL"),
+        ({"cluster_executorMemory": "1.5g"}, "a size such as 64m"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(wrong: dict[str, object], message: str) -> None:
@@ -37,6 +40,17 @@ def test_a_wrong_setting_is_one_sentence(wrong: dict[str, object], message: str)
 def test_a_value_beside_those_of_its_kind() -> None:
     key = "spark.springbok.join.broadcastBytesLimit"
     assert settings.checked({"join_broadcastBytesLimit": -1}) == {key: "-1"}
+
+
+def test_values_that_python_writes_in_its_own_way() -> None:
+    given = {"runtimeFilter_bloom_falsePositiveRate": 0.00001, "runtimeFilter_types": ["IN", "BLOOM"], "enabled": False}
+    assert list(settings.checked(given).values()) == ["1e-05", "IN,BLOOM", "false"]
+
+
+def test_a_remote_session_only_gets_settings() -> None:
+    # The jar and the extension are the server's.
+    builder = springbok.configure(SparkSession.Builder().remote("sc://example.org"), runtimeFilter_mode="LOCAL")
+    assert builder._options == {"spark.remote": "sc://example.org", "spark.springbok.runtimeFilter.mode": "LOCAL"}
 
 
 def test_the_jar_command() -> None:
@@ -50,3 +64,8 @@ def test_an_unknown_query_of_the_demo_is_one_sentence() -> None:
     )
     assert done.returncode == 2
     assert "q99" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_answers_are_equal_to_nine_digits_at_any_depth() -> None:
+    rows = [[({"b": [0.1 + 0.2], "a": 1}, None)], [({"a": 1, "b": [0.3]}, None)]]
+    assert answer([rows[0]]) == answer([rows[1]])

@@ -70,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
         SpringbokError: a query that does not exist, or a package of the demo that is not installed.
     """
     queries = _chosen(args.queries)
+    if args.runs < 1:
+        raise SpringbokError("--runs takes a whole number from 1 on.")
     say = partial(print, flush=True)
     generated = tpch.generate(args.data, args.scale, say)
     with quiet_session(args.master, args.memory, "springbok-demo") as spark:
@@ -168,8 +170,11 @@ def _chosen(text: str) -> list[str]:
 
 
 def _half_memory() -> str:
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return f"{max(2, min(8, pages // 2 // 2**30))}g"
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows does not say
+        return "4g"
+    return f"{max(2, min(8, memory // 2 // 2**30))}g"
 
 
 def _line(cells: tuple[str, ...]) -> str:

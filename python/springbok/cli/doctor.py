@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from springbok._jvm import is_active
+from springbok._jvm import first_line, is_active
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
 from springbok.jar import PYSPARK, Spark, find, installed, missing
@@ -77,8 +77,8 @@ def checks() -> Iterator[Check]:
         with quiet_session("local[1]", "1g", "springbok-doctor") as session:
             yield from list(of_session(session))
     except Exception as e:
-        first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
-        yield Check("failed", f"a local Spark session does not start: {first[:200]}", "Its log above says why.")
+        first = first_line(e)[:200]
+        yield Check("failed", f"a local Spark session does not start: {first}", "Its log above says why.")
 
 
 def of_session(spark: SparkSession) -> Iterator[Check]:
@@ -131,8 +131,8 @@ def _java(spark: Spark) -> Check:
     versions = (17, 21) if spark.numbers >= (4, 0) else (8, 11, 17)
     wanted = f"{', '.join(map(str, versions[:-1]))} or {versions[-1]}"
     home = os.environ.get("JAVA_HOME")
-    exe = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not exe or not Path(exe).exists():
+    exe = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if not exe:
         return Check("failed", "no Java found", f"Install Java {wanted}, or point JAVA_HOME at it.")
     text = subprocess.run([exe, "-version"], capture_output=True, text=True, check=False).stderr
     found = re.search(r'version "(?:1\.)?(\d+)', text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from springbok._jvm import spark_errors
-from springbok.checks import CONDITIONS
+from springbok.checks import CONDITIONS, check_names
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
 from springbok.explanations import why_not
@@ -54,12 +54,15 @@ def run(args: argparse.Namespace) -> int:
     """
     sql = _read(args.sql)
     tables = _tables(args.data)
+    conditions = _conditions(args.check)
+    check_names(conditions)
     with quiet_session(args.master, args.memory, "springbok-explain") as spark:
         for name, path in tables.items():
             _view(spark, name, path)
         with spark_errors("Spark refuses the query"):
             df = spark.sql(sql)
-            if args.run:
+        if args.run:
+            with spark_errors("The query failed"):
                 df.collect()
         r = report(df)
         if args.why_not:
@@ -68,19 +71,20 @@ def run(args: argparse.Namespace) -> int:
             print(r.to_json() if args.json else r.text(verbose=args.verbose))
         if args.html:
             print(r.save_html(args.html).resolve(), file=sys.stderr)
-        r.check(**_conditions(args.check))
+        r.check(**conditions)
     return 0
 
 
 def _conditions(options: list[str]) -> dict[str, str | bool]:
     """`max_broadcast=1g` and `no_cartesian` as `Report.check` takes them."""
     pairs = (option.partition("=") for option in options)
-    return {name.strip(): value.strip() if equals else True for name, equals, value in pairs}
+    words: dict[str, str | bool] = {"true": True, "false": False}
+    return {n.strip(): words.get(v.strip().lower(), v.strip()) if equals else True for n, equals, v in pairs}
 
 
 def _read(path: str) -> str:
     try:
-        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
         raise SpringbokError(f"The query cannot be read from {path}: {e}.") from e
     text = text.strip().rstrip(";").strip()
@@ -105,9 +109,19 @@ def _tables(folder: Path) -> dict[str, Path]:
 
 def _view(spark: SparkSession, name: str, path: Path) -> None:
     kind = _FORMATS.get(path.suffix)
-    if kind is None:  # a folder: what its first file is
-        inside = next((p.suffix for p in sorted(path.rglob("*")) if p.suffix in _FORMATS), ".parquet")
-        kind = _FORMATS[inside]
+    if kind is None:
+        kind = _of_folder(path)
     with spark_errors(f"Spark cannot read the table {path}"):
         reader = spark.read.option("header", "true").option("inferSchema", "true") if kind == "csv" else spark.read
         reader.format(kind).load(str(path)).createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+
+
+def _of_folder(path: Path) -> str:
+    """The format of a folder: that of its first file. Spark reads no files whose names begin with `_` or `.`."""
+    if (path / "_delta_log").is_dir() or (path / "metadata").is_dir():
+        raise SpringbokError(
+            f"{path} is a Delta or Iceberg table, and explain reads plain files: use springbok.report(df) in a session "
+            "that can read it."
+        )
+    files = (p for p in sorted(path.rglob("*")) if not any(part[0] in "._" for part in p.relative_to(path).parts))
+    return _FORMATS[next((p.suffix for p in files if p.suffix in _FORMATS), ".parquet")]

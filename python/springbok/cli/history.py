@@ -18,13 +18,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     actions = parser.add_subparsers(dest="action", required=True)
     show = actions.add_parser("show", help="print the entries, the last one first")
-    show.add_argument("--limit", type=int, default=50, help="entries that are printed (default: 50)")
+    show.add_argument("--limit", type=_count, default=50, help="entries that are printed (default: 50)")
     drop = actions.add_parser("prune", help="drop old entries, and put the files together")
-    drop.add_argument("--keep", type=int, help="the number of entries that stay, the last ones (default: all)")
-    drop.add_argument("--days", type=float, help="drop what did not run for so many days")
+    drop.add_argument("--keep", type=_count, help="the number of entries that stay, the last ones (default: all)")
+    drop.add_argument("--days", type=_days, help="drop what did not run for so many days")
     out = actions.add_parser("export", help="print the entries as JSON, one a line")
     for action in (show, drop, out):
         action.add_argument("--path", type=Path, required=True, help="the folder: spark.springbok.history.path")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of entries")
+    return int(text)
+
+
+def _days(text: str) -> float:
+    days = float(text)
+    if not 0 <= days < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
+    return days
 
 
 def run(args: argparse.Namespace) -> int:

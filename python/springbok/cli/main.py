@@ -14,7 +14,8 @@ from springbok.version import __version__
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    0: done. 1: answers of the demo differ, or the doctor found something that must be fixed. 2: the command cannot run.
+    0: done. 1: answers of the demo differ, the doctor found something that must be fixed, or a plan violates what
+    `explain --check` asks for. 2: the command cannot run.
     """
     args = _parser().parse_args(argv)
     try:

@@ -1,8 +1,6 @@
 package org.apache.spark.sql.springbok
 
-import java.util.{List => JList, Map => JMap}
-
-import scala.jdk.CollectionConverters._
+import java.util.{ArrayList, List => JList, Map => JMap}
 
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.classic.{Dataset, SparkSession}
@@ -49,5 +47,16 @@ object PythonGateway {
   /** Time in ns in each of Springbok's rules since the JVM started. */
   def spentNanosByRule: JMap[String, Long] = RuleGuard.spentNanosByRule
 
-  private def pieces(text: String): JList[String] = text.grouped(piece).toSeq.asJava
+  /** Half of a surrogate pair has no form in UTF-8, so no piece ends in the middle of one. */
+  private def pieces(text: String): JList[String] = {
+    val made = new ArrayList[String]
+    var from = 0
+    while (from < text.length) {
+      val end = math.min(text.length, from + piece)
+      val to = if (end < text.length && Character.isHighSurrogate(text.charAt(end - 1))) end - 1 else end
+      made.add(text.substring(from, to))
+      from = to
+    }
+    made
+  }
 }

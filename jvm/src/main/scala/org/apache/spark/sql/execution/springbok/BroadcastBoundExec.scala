@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.springbok
 
+import java.util.concurrent.TimeUnit
+
 import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
@@ -35,8 +37,8 @@ final class BroadcastRange(key: SourceKey.Broadcast, record: FilterRecord) exten
   }
 
   private def read(child: SparkPlan, conf: SQLConf): Option[(Long, Long)] = exchange(child).flatMap { e =>
-    // For as long as it takes: the join has a limit, and cancels the broadcast when it is over.
-    val relation = e.relationFuture.get().value
+    // As long as the join, which begins to wait after this in generated code.
+    val relation = e.relationFuture.get(conf.broadcastTimeout, TimeUnit.SECONDS).value
     val rows = e.metrics("numOutputRows").value
     BroadcastKeys.of(relation, rows, key.index, key.types, conf) match {
       case Left(why) =>

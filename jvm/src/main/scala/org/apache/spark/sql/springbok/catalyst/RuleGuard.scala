@@ -5,7 +5,6 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.LongAdder
 
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.internal.SQLConf
@@ -76,9 +75,10 @@ object RuleGuard extends Logging {
       body
     } catch {
       case e @ Interrupted() if planning => throw e
-      // A Spark of another version causes a LinkageError. A deep plan may overflow the stack.
-      case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError)
-          if !strict || e.isInstanceOf[Injected] =>
+      // A report that takes too much memory would stop the application: Spark's listeners run it.
+      case e
+          if (Survivable(e) || !planning && e.isInstanceOf[OutOfMemoryError]) &&
+            (!strict || e.isInstanceOf[Injected]) =>
         if (logged.add(rule + e.getClass.getName)) {
           logWarning(
             s"$rule failed with ${e.getClass.getName}; the plan goes on without it, and this is logged once.",
@@ -87,7 +87,8 @@ object RuleGuard extends Logging {
           logDebug(s"$rule failed", e)
         }
         failed.increment()
-        record.foreach(_.failed(rule, e))
+        try record.foreach(_.failed(rule, e))
+        catch { case again if Survivable(again) => logDebug(s"the failure of $rule is not on record", again) }
         original
     } finally {
       running.set(caller.orNull)

@@ -7,8 +7,8 @@ object PlanningConf extends ConfArea {
 
   val BUDGET: ConfigEntry[Double] =
     fraction("planning.budget", 0.25, (f: Double) => f >= 0 && f <= 1, "must be between 0 and 1")(
-      "The largest fraction of the time that reading and joining a query's data takes that Springbok's rules may take. A " +
-        "query with less data is left to Spark, and the report says so. If 0, every query is planned."
+      "Springbok plans a query only if its rules are expected to take at most this fraction of the time for reading and " +
+        "joining the query's data. Otherwise Spark plans it, and the report says so. If 0, Springbok plans every query."
     )
 
   val SINGLE_NODE: ConfigEntry[Boolean] = flag("planning.singleNode", default = false)(

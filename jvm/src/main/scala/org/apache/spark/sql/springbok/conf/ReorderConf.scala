@@ -6,7 +6,7 @@ import org.apache.spark.internal.config.ConfigEntry
 object ReorderConf extends ConfArea {
 
   val ENABLED: ConfigEntry[Boolean] = flag("reorder.enabled", default = true)(
-    "Whether inner joins are put into another order where that is expected to save much, also if estimates are off."
+    "Whether inner joins are reordered where the new order should save much and would not lose if estimates are off."
   )
 
   val MIN_GAIN: ConfigEntry[Double] =

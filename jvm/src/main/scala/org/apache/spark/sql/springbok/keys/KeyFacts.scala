@@ -17,6 +17,8 @@ import org.apache.spark.unsafe.types.UTF8String
  *   all distinct non-null values, null once there were more than the limit, or took too many bytes
  * @param bloom
  *   null as long as `values` is not, or if none may be made
+ * @param listBytes
+ *   most bytes of listed values that are not integral
  */
 final class KeyFacts(
     val dataType: DataType,
@@ -24,7 +26,8 @@ final class KeyFacts(
     val bloomBytes: Long,
     var rows: Long = 0,
     var values: JHashSet[Any] = new JHashSet[Any](),
-    var bloom: SplitBlockBloom = null
+    var bloom: SplitBlockBloom = null,
+    listBytes: Long = KeyFacts.maxListedBytes
 ) extends Serializable {
   private val long = KeyType.isLong(dataType)
   private var minLong = Long.MaxValue
@@ -70,9 +73,9 @@ final class KeyFacts(
     if (values != null && other.values != null) {
       values.addAll(other.values): Unit
       listedBytes += other.listedBytes
-      if (listedBytes > KeyFacts.maxListedBytes)
+      if (listedBytes > listBytes)
         listedBytes = values.stream().mapToLong(KeyFacts.bytes(_)).sum()
-      if (values.size > limit || listedBytes > KeyFacts.maxListedBytes) overflow()
+      if (values.size > limit || listedBytes > listBytes) overflow()
     } else {
       val (mine, theirs) = (asBloom(this), asBloom(other))
       values = null
@@ -107,7 +110,7 @@ final class KeyFacts(
   def copy(): KeyFacts = {
     val v = if (values == null) null else new JHashSet[Any](values)
     val b = if (bloom == null) null else new SplitBlockBloom(bloom.words.clone())
-    val c = new KeyFacts(dataType, limit, bloomBytes, rows, v, b)
+    val c = new KeyFacts(dataType, limit, bloomBytes, rows, v, b, listBytes)
     c.listedBytes = listedBytes
     c.minLong = minLong
     c.maxLong = maxLong
@@ -123,7 +126,7 @@ final class KeyFacts(
 
   private def list(value: Any): Unit = if (values.add(value)) {
     if (!long) listedBytes += KeyFacts.bytes(value)
-    if (values.size > limit || listedBytes > KeyFacts.maxListedBytes) overflow()
+    if (values.size > limit || listedBytes > listBytes) overflow()
   }
 
   private def overflow(): Unit = {

@@ -9,24 +9,27 @@ import org.apache.spark.util.AccumulatorV2
 
 /**
  * Summaries of the keys of one build stage: one [[KeyFacts]] a key, and which map partitions reported. Merged on the
- * scheduler's event loop, so partials are bounded: `mergeBytes` over all tasks and keys of the stage, of one task
- * `taskBytes`.
+ * scheduler's event loop, so partials are bounded: bloom filters by `mergeBytes` over all tasks and keys of the stage, and by
+ * `taskBytes` in one task. The lists of each key have about `mergeBytes` as well, and room for a few values in each task.
  *
  * @param keys
  *   type and bloom size in bytes of each key
  */
 final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long, taskBytes: Long)
     extends SentOnce[KeySummary.Partial, KeySummary] {
-  private var facts: Array[KeyFacts] = fresh(Long.MaxValue)
+  private var facts: Array[KeyFacts] = fresh(Long.MaxValue, Long.MaxValue)
   private val reported = new JBitSet()
 
-  /** Bloom filters for as many keys, in their order, as `bytes` allow. */
-  private def fresh(bytes: Long): Array[KeyFacts] = {
+  /** Bloom filters for as many keys, in their order, as `bytes` allow, and lists of `listBytes` for each key. */
+  private def fresh(bytes: Long, listBytes: Long): Array[KeyFacts] = {
     var left = bytes
+    val listed =
+      math.min(limit.toLong, math.max(KeySummary.leastListed, listBytes / KeySummary.valueBytes)).toInt
     keys.map { case (t, bloomBytes) =>
       val affordable = bloomBytes <= left
       if (affordable) left -= bloomBytes
-      new KeyFacts(t, limit, if (affordable) bloomBytes else 0L)
+      val texts = math.min(KeyFacts.maxListedBytes, math.max(KeySummary.leastBytes, listBytes))
+      new KeyFacts(t, listed, if (affordable) bloomBytes else 0L, listBytes = texts)
     }.toArray
   }
 
@@ -35,7 +38,7 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
     val context = TaskContext.get()
     // Every task of the stage sees the same number of tasks, so all decide alike.
     val share = mergeBytes / (if (context == null) 1 else context.numPartitions())
-    val mine = fresh(math.min(share, taskBytes))
+    val mine = fresh(math.min(share, taskBytes), share)
     if (context != null) {
       context.addTaskCompletionListener[Unit] { c =>
         if (!c.isFailed() && !c.isInterrupted()) add(KeySummary.Partial(partition, mine))
@@ -59,7 +62,7 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   }
 
   override def reset(): Unit = {
-    facts = fresh(Long.MaxValue)
+    facts = fresh(Long.MaxValue, Long.MaxValue)
     reported.clear()
   }
 
@@ -82,6 +85,13 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
 }
 
 object KeySummary {
+
+  /** Bytes of a listed value in memory, about. */
+  private val valueBytes = 64
+
+  /** Values, and bytes of texts, that each task may list. */
+  private val leastListed = 64L
+  private val leastBytes = 4L << 10
 
   /** What one task saw. */
   final case class Partial(partition: Int, facts: Array[KeyFacts])

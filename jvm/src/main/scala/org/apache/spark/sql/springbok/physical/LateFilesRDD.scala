@@ -3,7 +3,13 @@ package org.apache.spark.sql.springbok.physical
 import org.apache.spark.{Partition, TaskContext}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression, Predicate}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  BoundReference,
+  Expression,
+  FileSourceConstantMetadataAttribute,
+  Predicate
+}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.metric.SQLMetric
@@ -89,7 +95,12 @@ private[sql] object LateFilesRDD {
   /** A row test over the values of the folders that a scan's files lie in; None if it needs other columns. */
   private def onFolders(test: Expression, s: FileSourceScanExec): Option[Expression] = {
     val folders = s.relation.partitionSchema.fieldNames
-    val at = s.output.map(a => a.exprId -> folders.indexOf(a.name)).filter(_._2 >= 0).toMap
+    // A column of the partitions may be called as what `_metadata` tells of a file.
+    val columns = s.output.filter {
+      case FileSourceConstantMetadataAttribute(_) => false
+      case _ => true
+    }
+    val at = columns.map(a => a.exprId -> folders.indexOf(a.name)).filter(_._2 >= 0).toMap
     Option.when(test.references.nonEmpty && test.references.forall(a => at.contains(a.exprId))) {
       test.transform { case a: Attribute => BoundReference(at(a.exprId), a.dataType, a.nullable) }
     }

@@ -136,7 +136,9 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
         execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
         query <- Option(SQLExecution.getQueryExecution(execution.toLong))
         stage <- collectWithSubqueries(query.executedPlan) {
-          case s: ExchangeQueryStageExec if s.canonicalized == source => s
+          // Not the lazy value `canonicalized`: on Spark 3.5 it takes the stage's lock, which the thread that submits the stage
+          // holds while it waits for a subquery, perhaps the one that asks here.
+          case s: ExchangeQueryStageExec if s._canonicalized == source => s
         }.headOption
       } submitted(stage)
     catch {

@@ -12,7 +12,9 @@ import org.apache.spark.util.RpcUtils
 
 /** A task's side of late filters: it asks the driver whether a filter has arrived. */
 private[physical] object LateFilterClient extends Logging {
-  private val pauseMs = 20L
+
+  /** Between two questions; it doubles each time. */
+  private val (leastPauseMs, mostPauseMs) = (20L, 160L)
 
   /** When running tasks asked for their first filter, as `System.nanoTime`. All filters of a task share one waiting time. */
   private val began = Collections.synchronizedMap(new WeakHashMap[TaskContext, java.lang.Long])
@@ -28,13 +30,16 @@ private[physical] object LateFilterClient extends Logging {
    *   how long in ms the task waits for its filters
    */
   def await(last: LateFilterPoll, waitMs: Long): Option[LateFilter.Arrived] = {
-    val end = waitsUntil(TaskContext.get(), waitMs)
+    val task = TaskContext.get()
+    val end = waitsUntil(task, waitMs)
     def poll: LateFilterPoll =
       if (waitMs > 0 && System.nanoTime < end) Poll(last.filter, last.partition) else last
     try {
-      var found = ask(poll)
-      while (found == LateFilter.Open) {
-        Thread.sleep(math.min(pauseMs, waitMs))
+      var (found, pauseMs) = (ask(poll), leastPauseMs)
+      // A cancelled task is not always interrupted.
+      while (found == LateFilter.Open && !(task != null && task.isInterrupted())) {
+        Thread.sleep(math.max(1, math.min(pauseMs, (end - System.nanoTime) / 1000000)))
+        pauseMs = math.min(2 * pauseMs, mostPauseMs)
         found = ask(poll)
       }
       found match {

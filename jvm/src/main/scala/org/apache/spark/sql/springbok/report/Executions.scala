@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
-import java.util.{Collections, Map => JMap, WeakHashMap}
-import java.util.concurrent.ConcurrentHashMap
+import java.util.{Collections, LinkedHashMap, Map => JMap, WeakHashMap}
 
 import scala.util.Try
 
@@ -15,7 +14,10 @@ import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 final private[springbok] class Executions {
   import Executions._
 
-  private val running = new ConcurrentHashMap[Long, Running]()
+  /** An end that Spark's listener bus drops never comes, so the oldest ones go. */
+  private val running: JMap[Long, Running] = Collections.synchronizedMap(new LinkedHashMap[Long, Running] {
+    override def removeEldestEntry(eldest: JMap.Entry[Long, Running]): Boolean = size > mostRunning
+  })
 
   private val finished: JMap[QueryExecution, ExecutionEntry] =
     Collections.synchronizedMap(new WeakHashMap())
@@ -65,6 +67,10 @@ final private[springbok] class Executions {
 }
 
 private[springbok] object Executions {
+
+  /** Runs that are under way. */
+  private val mostRunning = 10000
+
   final private case class Running(
       time: Long,
       description: String,

@@ -25,7 +25,7 @@ import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
 object LastReports extends Logging {
 
   /** `plans`: semantic hashes of the query's own plan and of those that an action may have put operators upon. */
-  final private case class Entry(json: String, plans: Set[Int])
+  final private case class Entry(report: PackedText, plans: Set[Int])
 
   private val rings: JMap[SparkSession, ArrayDeque[Entry]] = Collections.synchronizedMap(new WeakHashMap())
   private val executions = new Executions
@@ -64,7 +64,11 @@ object LastReports extends Logging {
       val report = byUser(SpringbokReport.of(qe).copy(execution = Some(run)), run)
       val json = ReportJson.write(report)
       if (history > 0)
-        keep(qe.sparkSession, history, Entry(json, plans(qe.analyzed).map(_.semanticHash()).toSet))
+        keep(
+          qe.sparkSession,
+          history,
+          Entry(PackedText(json), plans(qe.analyzed).map(_.semanticHash()).toSet)
+        )
       (report, json)
     }
   }
@@ -97,12 +101,12 @@ object LastReports extends Logging {
   }
 
   /** The session's last `n` reports as JSON, the newest first. */
-  def last(session: SparkSession, n: Int): Seq[String] = entries(session).reverse.take(n).map(_.json)
+  def last(session: SparkSession, n: Int): Seq[String] = entries(session).reverse.take(n).map(_.report.text)
 
   /** The report of the last query that ran this very plan, alone or below operators of an action; null if none did. */
   def of(qe: QueryExecution): String = {
     val hash = qe.analyzed.semanticHash()
-    entries(qe.sparkSession).reverse.find(_.plans(hash)).fold(null: String)(_.json)
+    entries(qe.sparkSession).reverse.find(_.plans(hash)).fold(null: String)(_.report.text)
   }
 
   /** The last run of this very query; None if it has not run. */

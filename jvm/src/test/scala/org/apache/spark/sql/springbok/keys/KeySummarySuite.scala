@@ -32,6 +32,16 @@ class KeySummarySuite extends SpringbokTest {
     assert(Cluster(9, 8, 1L << 30, 8L << 30, 1).summaryLimit < (8L << 20))
   }
 
+  // Tasks once listed up to 1,024 keys each, however many tasks there were: 50,000 of them sent more than a GB.
+  test("each of many tasks lists fewer keys") {
+    def limit(mergeBytes: Long) =
+      new KeySummary(Seq(LongType -> 1024L), 1024, mergeBytes, taskBytes = 1 << 20)
+        .begin(0)
+        .map(_.limit)
+        .toSeq
+    assert(limit(256L << 20) == Seq(1024) && limit(6400) == Seq(100) && limit(0) == Seq(64))
+  }
+
   // The texts of a set operation were once listed as keys, up to a whole column per task.
   test("texts are not listed as keys: the driver would get all of a column") {
     def facts(texts: Seq[String]) = {

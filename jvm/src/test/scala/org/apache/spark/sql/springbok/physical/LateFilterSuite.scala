@@ -113,6 +113,28 @@ class LateFilterSuite extends SpringbokTest {
       }
   }
 
+  // The name of a file was once looked for in the column of that name, and no file was opened.
+  test("a partition column is called as what `_metadata` tells of a file") {
+    val path = folder.resolve("named").toString
+    spark
+      .range(0, rows, 1, 4)
+      .selectExpr("id AS v", "concat('in_', id % 4) AS file_name")
+      .write
+      .partitionBy("file_name")
+      .parquet(path)
+    val name = s"(SELECT v, _metadata.file_name AS fn FROM parquet.`$path`)"
+    spark
+      .sql(s"SELECT fn AS k, dense_rank() OVER (ORDER BY fn) AS g FROM (SELECT DISTINCT fn FROM $name)")
+      .write
+      .parquet(s"$path-names")
+    spark.read.parquet(s"$path-names").createOrReplaceTempView("names")
+    conf(patient: _*) {
+      val df =
+        late(s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM $name f JOIN names m ON f.fn = m.k WHERE g = 2")
+      assert(df.head().getLong(0) == rows / 4)
+    }
+  }
+
   test("a build side without keys") {
     val join = "fact f RIGHT JOIN (SELECT nullif(k, k) AS k FROM mid WHERE g = 7) m ON f.k = m.k"
     // Adaptive execution leaves out a side that came out empty.

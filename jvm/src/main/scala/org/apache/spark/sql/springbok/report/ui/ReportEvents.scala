@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.report.ui
 
-import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
+import java.util.{Collections, LinkedHashMap, Map => JMap}
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
@@ -17,7 +18,12 @@ import org.apache.spark.status.ElementTrackingStore
  * be under way. The event log's own queue waits for them then, and writes them itself.
  */
 final private[springbok] class ReportEvents(sc: SparkContext) {
-  private val underway = new ConcurrentHashMap[Long, SpringbokReportEvent]()
+  private val underway: JMap[Long, SpringbokReportEvent] =
+    Collections.synchronizedMap(new LinkedHashMap[Long, SpringbokReportEvent] {
+      // What a full queue has dropped never arrives.
+      override def removeEldestEntry(eldest: JMap.Entry[Long, SpringbokReportEvent]): Boolean =
+        size > ReportEvents.mostUnderway
+    })
   private val made = new CountDownLatch(1)
 
   /** Adds the tab, and the listeners that fill it and the log. */
@@ -43,22 +49,31 @@ final private[springbok] class ReportEvents(sc: SparkContext) {
 
   /** Runs in the thread that writes the event log. */
   private object Logged extends SparkListener {
+
+    /** An event that was written at the end may still arrive. */
+    private var ended = false
+
     override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-      case e: SpringbokReportEvent => write(e.executionId)
+      case e: SpringbokReportEvent if !ended => write(e)
       case _ =>
     }
 
     override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
       made.await(ReportEvents.patienceSeconds, TimeUnit.SECONDS): Unit
-      underway.keySet.asScala.toSeq.sorted.foreach(write)
+      ended = true
+      underway.synchronized(underway.values.asScala.toList).sortBy(_.executionId).foreach(write)
     }
 
-    /** Once: an event that was written at the end may still arrive. */
-    private def write(executionId: Long): Unit =
-      for (e <- Option(underway.remove(executionId)); log <- sc.eventLogger) log.onOtherEvent(e.toLog)
+    private def write(e: SpringbokReportEvent): Unit = {
+      underway.remove(e.executionId)
+      sc.eventLogger.foreach(_.onOtherEvent(e.toLog))
+    }
   }
 }
 
 private object ReportEvents {
   private val patienceSeconds = 10L
+
+  /** Reports that may wait for the event log. */
+  private val mostUnderway = 100
 }

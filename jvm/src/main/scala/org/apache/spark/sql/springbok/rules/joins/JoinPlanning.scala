@@ -1,14 +1,14 @@
 package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.SparkEnv
-import org.apache.spark.internal.config.{MAX_RESULT_SIZE, MEMORY_FRACTION}
+import org.apache.spark.internal.config.MEMORY_FRACTION
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.SparkLimits
+import org.apache.spark.sql.springbok.catalyst.{ResultLimit, SparkLimits}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
 import org.apache.spark.sql.springbok.physical.StageFeedback
@@ -24,15 +24,13 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStat
 
   lazy val limits: MemoryLimits = {
     val spark = SparkSession.active.sparkContext.conf
-    // The rows of a broadcast are a result that the driver collects; 0 is no limit.
-    val result = Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
     MemoryLimits(
       BroadcastLimits(
         JoinConf.broadcastBytes(conf, measured = false),
         conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION),
         measuredBytes = JoinConf.broadcastBytes(conf, measured = true),
         stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed,
-        sparkBytes = math.min(result, SparkLimits.broadcastBytes(conf))
+        sparkBytes = math.min(ResultLimit.bytes(spark), SparkLimits.broadcastBytes(conf))
       ),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
         conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION),

@@ -1,12 +1,10 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import scala.util.Try
-
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, Survivable}
 import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
 
@@ -40,7 +38,7 @@ private[joins] object JoinRecords {
   def undecided(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
     plan.foreach {
       case j: Join if j.getTagValue(JoinState.tag).isEmpty =>
-        for (r <- Try(add(j, query))) {
+        for (r <- added(j, query)) {
           val left = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
           r.decide(left, held = 0)
           j.setTagValue(JoinState.tag, r)
@@ -50,4 +48,8 @@ private[joins] object JoinRecords {
     }
     plan
   }
+
+  private def added(j: Join, query: PlanningState): Option[JoinState] =
+    try Some(add(j, query))
+    catch { case e if Survivable(e) => None }
 }

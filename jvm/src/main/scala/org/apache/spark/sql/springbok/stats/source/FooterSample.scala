@@ -98,7 +98,7 @@ private[springbok] object FooterSample {
       Footer(status.getLen, read(status, hadoop).map(shared))
     }
     val opened = RemoteReads
-      .of[TableFile, Option[Option[Footer]]](chosen, identity, footers.recall(_).isDefined)(open)
+      .of[TableFile, Option[Footer]](chosen, identity, footers.recall(_).isDefined)(open)
       .flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble
@@ -114,5 +114,5 @@ private[springbok] object FooterSample {
 
   /** Roughly the bytes of the heap. */
   private def heap(g: RowGroup): Long =
-    (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size) * 64L + 200
+    (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size + g.types.size) * 64L + 200
 }

@@ -35,7 +35,8 @@ private[springbok] object OrcFooters {
       rows,
       columns.flatMap { case (name, t, s) => range(t, s).map(name -> _) }.toMap,
       columns.flatMap { case (name, _, s) => bytes(s).map(name -> _) }.toMap,
-      columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap
+      columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap,
+      types = columns.map { case (name, t, _) => name -> t.getCategory.getName }.toMap
     )
   }
 

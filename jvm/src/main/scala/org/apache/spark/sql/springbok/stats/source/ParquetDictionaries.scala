@@ -71,7 +71,7 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     val end = start + leftNs.get()
     val parts = for (i <- Seq(0, files.size - 1).distinct; c <- columns) yield (files(i), names.inFiles(c))
     val found =
-      RemoteReads.of[(TableFile, String), Option[FileValues]](parts, _._1, cache.recall(_).isDefined) {
+      RemoteReads.of[(TableFile, String), FileValues](parts, _._1, cache.recall(_).isDefined) {
         case part @ (file, stored) => cache(part, end)(inFile(file, stored, hadoop)).flatten.flatten
       }
     leftNs.addAndGet(start - System.nanoTime()): Unit

@@ -11,20 +11,29 @@ import org.apache.spark.sql.springbok.stats.estimate.ValueRange
  *   number of nulls
  * @param precisions
  *   number of digits of Parquet's decimals
+ * @param types
+ *   ORC's names of the types that the file has
  */
 final case class RowGroup(
     rows: Long,
     ranges: Map[String, ValueRange],
     sizes: Map[String, Long],
     nulls: Map[String, Long] = Map.empty,
-    precisions: Map[String, Int] = Map.empty
+    precisions: Map[String, Int] = Map.empty,
+    types: Map[String, String] = Map.empty
 ) {
 
   /** The same with other names of columns; those that get none are left out. */
   def named(name: String => Option[String]): RowGroup = {
     def each[V](of: Map[String, V]): Map[String, V] =
       of.flatMap { case (column, value) => name(column).map(_ -> value) }
-    copy(ranges = each(ranges), sizes = each(sizes), nulls = each(nulls), precisions = each(precisions))
+    copy(
+      ranges = each(ranges),
+      sizes = each(sizes),
+      nulls = each(nulls),
+      precisions = each(precisions),
+      types = each(types)
+    )
   }
 
   /** Whether the column has no value at all here, and so no range. */

@@ -61,15 +61,19 @@ private[springbok] object TableFiles extends Logging {
   private val seen = ByIdentity[FileIndex, Option[TableFiles]]()
 
   /** The files that an index of a table format, such as Delta's, names for this query. */
-  private[springbok] def named(index: FileIndex): Option[TableFiles] = index match {
-    // These are listed, see PartitionListing.
-    case _: CatalogFileIndex | _: PartitioningAwareFileIndex => None
-    case _ =>
+  private[springbok] def named(index: FileIndex): Option[TableFiles] =
+    if (!namedByLog(index)) None
+    else
       Option(seen.getIfPresent(index)).getOrElse {
         val found = names(index)
         seen.put(index, found)
         found
       }
+
+  /** Whether a table format's log names the files. Those of the other indexes are listed, see [[PartitionListing]]. */
+  private[springbok] def namedByLog(index: FileIndex): Boolean = index match {
+    case _: CatalogFileIndex | _: PartitioningAwareFileIndex => false
+    case _ => true
   }
 
   /** As `DataFrame.inputFiles` reads them. */

@@ -152,7 +152,7 @@ final private[springbok] class FilePruning(
   private lazy val footers = Footers.read(scan.relation)
 
   /** Whether a table format's log names the files. */
-  private lazy val byLog = TableFiles.named(scan.relation.location).isDefined
+  private lazy val byLog = TableFiles.namedByLog(scan.relation.location)
 
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
   private def counted: Boolean = footers.exists(all)
@@ -216,11 +216,18 @@ private[springbok] object FilePruning {
       case (_: ParquetFileFormat, d: DecimalType) =>
         each(_.precisions.get(column.name).contains(d.precision))
       case (_: ParquetFileFormat, _) => true
-      case (_: OrcFileFormat, _: StringType | BinaryType) =>
-        each(g => g.allNull(column.name) || g.sizes.contains(column.name))
-      case (_: OrcFileFormat, _) => each(g => g.allNull(column.name) || g.ranges.contains(column.name))
+      case (_: OrcFileFormat, t) => each(_.types.get(column.name).exists(orcTypes(t)))
       case _ => false
     }
+  }
+
+  /** The types of ORC files, by ORC's names, whose values ORC compares with a key of this type. */
+  private def orcTypes(t: DataType): Set[String] = t match {
+    case ByteType | ShortType | IntegerType | LongType => Set("tinyint", "smallint", "int", "bigint")
+    case DateType => Set("date")
+    case _: DecimalType => Set("decimal")
+    case _: StringType => Set("string", "char", "varchar")
+    case _ => Set.empty
   }
 
   /** Each row group and page is compared with every range. */

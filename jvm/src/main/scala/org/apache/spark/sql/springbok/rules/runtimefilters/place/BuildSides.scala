@@ -112,7 +112,7 @@ private[springbok] object BuildSides {
     case _ => true
   }
 
-  private def isBroadcast(exchange: SparkPlan): Boolean = exchange match {
+  def isBroadcast(exchange: SparkPlan): Boolean = exchange match {
     case _: BroadcastExchangeExec | _: BroadcastQueryStageExec => true
     case _ => false
   }

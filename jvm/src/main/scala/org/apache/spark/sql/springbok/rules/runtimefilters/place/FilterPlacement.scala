@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 import org.apache.spark.sql.execution.springbok.SummaryPlan
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
@@ -51,10 +52,20 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   private class Walk(filters: PlacedFilters) {
 
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
+      case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) => whole(e)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
       case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending, planning)
       case _ if p.children.isEmpty => p
       case _ => children(p, pending)
+    }
+
+    private def whole(e: Exchange): SparkPlan = {
+      for {
+        j <- e.child.collect { case j: BaseJoinExec => j }
+        state <- JoinState.of(j)
+        on <- FilterConjunct.of(j, JoinSide.Right)
+      } decline(state, on, Reason.reusedExchange)
+      e
     }
 
     private def children(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan =
@@ -133,13 +144,17 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         // Without adaptive execution, the driver reads the broadcast, and with a summary it would not equal another one.
         val summarizes = planning.adaptive && (read.nonEmpty || late.nonEmpty)
         val (marked, dependency) =
-          if (summarizes) BuildSides.summarized(built, exchange, summaryPlan(read, late))
+          if (summarizes) BuildSides.summarized(built, exchange, summaryPlan(exchange, read, late))
           else (built, exchange)
         (marked, placed.map(_.pending(dependency)))
       }
     }
 
-    private def summaryPlan(placed: Seq[PlacedKey], late: Seq[StartedFilter]): SummaryPlan = {
+    private def summaryPlan(
+        exchange: SparkPlan,
+        placed: Seq[PlacedKey],
+        late: Seq[StartedFilter]
+    ): SummaryPlan = {
       val records =
         placed.flatMap(_.at.map(_.info).filter(_.known.isEmpty).map(_.record)) ++ late.map(_.record)
       val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
@@ -147,7 +162,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         records.map(r => s"${r.id} <- ${r.sourceKey}"),
         BuildSides.summarizedKeys(keys),
         planning.conf.getConf(FilterConf.IN_LIMIT),
-        planning.cluster.mergeLimit(planning.conf.getConf(FilterConf.MERGE_BYTES)),
+        planning.mergeBytes(exchange),
         planning.cluster.summaryLimit
       )
     }

@@ -1,7 +1,9 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.ResultLimit
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
@@ -33,6 +35,13 @@ final private[springbok] class FilterPlanning(
   val mode: FilterMode = conf.getConf(FilterConf.MODE)
   val minBenefitMs: Double = conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
   val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
+
+  /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
+  def mergeBytes(exchange: SparkPlan): Long = {
+    val most = cluster.mergeLimit(conf.getConf(FilterConf.MERGE_BYTES))
+    if (!BuildSides.isBroadcast(exchange)) most
+    else math.min(most, ResultLimit.bytes(SparkSession.active.sparkContext.conf) / 10)
+  }
 
   /** Time in ms of all cores for work in ns of one core. */
   def ms(ns: Double): Double = ns / 1e6 / cluster.cores

@@ -94,6 +94,12 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   }
 
   /**
+   * Whether copies of the exchange must give the same rows although it is not deterministic. A filter in one of them, which the
+   * budget may refuse for the other, would let Spark compute both.
+   */
+  def computedOnce(e: Exchange): Boolean = isShared(e) && exchanges.shared(e)
+
+  /**
    * The same below operators that may group rows. A group must lose all of its rows or none, because what is computed of a
    * part of it might raise an error. Of a union's branches, one may have no scan for the filter.
    */

@@ -45,6 +45,32 @@ class FileReadersSuite extends SpringbokTest {
     assert(told(df).nonEmpty && told(df).forall(_.isLeft))
   }
 
+  // Files once only had to have some range of the column, or nothing but nulls: the keys failed the tasks.
+  for (
+    (stored, declared, key) <- Seq(
+      (
+        "date_add(DATE'2020-01-01', CAST(id AS INT))",
+        "TIMESTAMP",
+        "TIMESTAMP(date_add(DATE'2020-01-01', CAST(id * 7 AS INT)))"
+      ),
+      ("CAST(id AS DECIMAL(10, 2))", "BIGINT", "id * 7"),
+      ("CAST(NULL AS STRING)", "BIGINT", "id * 7")
+    )
+  )
+    test(s"ORC files that have $stored AS $declared") {
+      val (orc, few) = (path(s"typed-${stored.hashCode}"), s"few_${stored.hashCode.toHexString}")
+      spark.sql(s"SELECT $stored AS k, id AS v FROM range(1000)").write.orc(orc)
+      // A column that is null everywhere is not filtered.
+      if (stored.contains("NULL"))
+        spark.sql(s"SELECT $key AS k, -id AS v FROM range(1000)").write.mode("append").orc(orc)
+      spark.read.schema(s"k $declared, v BIGINT").orc(orc).createOrReplaceTempView("typed")
+      table(few, s"SELECT $key AS k, 1 AS g FROM range(10)")
+      val df = checked(
+        s"SELECT /*+ RUNTIME_FILTER(f) */ t.k, t.v FROM typed t JOIN $few f ON t.k = f.k WHERE f.g = 1"
+      )
+      assert(told(df).nonEmpty && told(df).forall(_.isLeft), told(df))
+    }
+
   // Spark's JSON reader tests the first value of a name that an object has twice, and gives the last one.
   test("JSON, whose reader tests rows by a predicate") {
     val file = Files.createDirectory(Path.of(path("json"))).resolve("rows.json")
