@@ -21,9 +21,6 @@ _SALES = 200_000
 # Who runs such jobs sets it: with 200 partitions nearly all time is the scheduling of empty tasks.
 _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
-
-_BUDGET = "spark.springbok.planning.budget"
-_SINGLE_NODE = "spark.springbok.planning.singleNode"
 _LEARNED = ARMS["springbok+history"]
 _KEYS = "spark.springbok.history.keys.enabled"
 # Tables that were written a moment ago teach no keys.
@@ -32,8 +29,8 @@ _NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.ev
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
     "Springbok": ARMS["springbok"],
-    "with single-node plans": Arm("", springbok=True, settings={_SINGLE_NODE: "true"}),
-    "without a budget": Arm("", springbok=True, settings={_BUDGET: "0"}),
+    "with single-node plans": ARMS["single-node"],
+    "without a budget": ARMS["without-budget"],
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
     "with a history": Arm("", springbok=True, settings=_LEARNED.settings | {_KEYS: "false"}),
     "with a history and kept keys": _LEARNED,

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
-import java.util.{Collections, LinkedHashMap, Map => JMap, WeakHashMap}
+import java.util.{Collections, Map => JMap, WeakHashMap}
 
 import scala.util.Try
 
@@ -15,9 +15,7 @@ final private[springbok] class Executions {
   import Executions._
 
   /** An end that Spark's listener bus drops never comes, so the oldest ones go. */
-  private val running: JMap[Long, Running] = Collections.synchronizedMap(new LinkedHashMap[Long, Running] {
-    override def removeEldestEntry(eldest: JMap.Entry[Long, Running]): Boolean = size > mostRunning
-  })
+  private val running = LatestEntries[Long, Running](mostRunning)
 
   private val finished: JMap[QueryExecution, ExecutionEntry] =
     Collections.synchronizedMap(new WeakHashMap())

@@ -1,10 +1,8 @@
 package org.apache.spark.sql.springbok.report
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.springbok.catalyst.RunningSpark
+import org.apache.spark.sql.springbok.catalyst.{RunningSpark, Survivable}
 
 /** The section that EXPLAIN shows if `spark.sql.extendedExplainProviders` names this class. */
 class SpringbokExplain extends ExtendedExplainGenerator {
@@ -16,8 +14,5 @@ class SpringbokExplain extends ExtendedExplainGenerator {
     else
       // Spark catches no LinkageError here.
       try ExplainSection.of(plan)
-      catch {
-        case e @ (NonFatal(_) | _: LinkageError | _: StackOverflowError) =>
-          s"no information: ${e.getClass.getName}"
-      }
+      catch { case e if Survivable(e) => s"no information: ${e.getClass.getName}" }
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.report
 
-import java.util.{Collections, LinkedHashMap, Map => JMap}
-
 import scala.util.Try
 
 import org.apache.spark.scheduler.SparkListenerEvent
@@ -15,9 +13,7 @@ import org.apache.spark.scheduler.SparkListenerEvent
 final private[report] class ThriftUsers {
   import ThriftUsers._
 
-  private val users: JMap[String, String] = Collections.synchronizedMap(new LinkedHashMap[String, String] {
-    override def removeEldestEntry(eldest: JMap.Entry[String, String]): Boolean = size > most
-  })
+  private val users = LatestEntries[String, String](most)
 
   def event(e: SparkListenerEvent): Unit =
     if (e.getClass.getName == statementStarted)

@@ -123,11 +123,10 @@ class LateFilterSuite extends SpringbokTest {
       .partitionBy("file_name")
       .parquet(path)
     val name = s"(SELECT v, _metadata.file_name AS fn FROM parquet.`$path`)"
-    spark
-      .sql(s"SELECT fn AS k, dense_rank() OVER (ORDER BY fn) AS g FROM (SELECT DISTINCT fn FROM $name)")
-      .write
-      .parquet(s"$path-names")
-    spark.read.parquet(s"$path-names").createOrReplaceTempView("names")
+    table(
+      "names",
+      s"SELECT fn AS k, dense_rank() OVER (ORDER BY fn) AS g FROM (SELECT DISTINCT fn FROM $name)"
+    )
     conf(patient: _*) {
       val df =
         late(s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM $name f JOIN names m ON f.fn = m.k WHERE g = 2")

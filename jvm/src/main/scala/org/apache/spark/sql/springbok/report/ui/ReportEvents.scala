@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.report.ui
 
-import java.util.{Collections, LinkedHashMap, Map => JMap}
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
@@ -8,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.SpringbokReportEvent
+import org.apache.spark.sql.springbok.report.{LatestEntries, SpringbokReportEvent}
 import org.apache.spark.status.ElementTrackingStore
 
 /**
@@ -18,12 +17,9 @@ import org.apache.spark.status.ElementTrackingStore
  * be under way. The event log's own queue waits for them then, and writes them itself.
  */
 final private[springbok] class ReportEvents(sc: SparkContext) {
-  private val underway: JMap[Long, SpringbokReportEvent] =
-    Collections.synchronizedMap(new LinkedHashMap[Long, SpringbokReportEvent] {
-      // What a full queue has dropped never arrives.
-      override def removeEldestEntry(eldest: JMap.Entry[Long, SpringbokReportEvent]): Boolean =
-        size > ReportEvents.mostUnderway
-    })
+
+  /** What a full queue has dropped never arrives. */
+  private val underway = LatestEntries[Long, SpringbokReportEvent](ReportEvents.mostUnderway)
   private val made = new CountDownLatch(1)
 
   /** Adds the tab, and the listeners that fill it and the log. */

@@ -60,11 +60,8 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     }
 
     private def whole(e: Exchange): SparkPlan = {
-      for {
-        j <- e.child.collect { case j: BaseJoinExec => j }
-        state <- JoinState.of(j)
-        on <- FilterConjunct.of(j, JoinSide.Right)
-      } decline(state, on, Reason.reusedExchange)
+      for (j <- e.child.collect { case j: BaseJoinExec => j }; state <- JoinState.of(j))
+        declineAll(j, state, Reason.reusedExchange)
       e
     }
 
@@ -85,8 +82,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
           direction match {
             case Some(Right(creation)) => filtered(j, state, creation, pending)
             case other =>
-              // There is no creation side: the right side's keys stand for the join's.
-              for (Left(why) <- other; on <- FilterConjunct.of(j, JoinSide.Right)) decline(state, on, why)
+              for (Left(why) <- other) declineAll(j, state, why)
               children(j, pending)
           }
       }
@@ -166,6 +162,10 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         planning.cluster.summaryLimit
       )
     }
+
+    /** There is no creation side: the right side's keys stand for the join's. */
+    private def declineAll(j: BaseJoinExec, state: JoinState, why: Reason): Unit =
+      FilterConjunct.of(j, JoinSide.Right).foreach(decline(state, _, why))
 
     private def decline(state: JoinState, on: FilterConjunct, why: Reason): Unit =
       state.query.log.decline(state.id, on.index, ExpressionLabel(on.creation), why)
