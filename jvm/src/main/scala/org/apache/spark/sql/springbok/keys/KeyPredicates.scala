@@ -62,18 +62,20 @@ private[sql] object KeyPredicates {
   }
 
   /**
-   * Whether a value lies at the same place in the order of UTF-8, which statistics are in, and in that of Java's strings, in
-   * which ORC compares them. The orders differ for characters from U+E000 on: their first byte is 0xEE or more.
+   * Whether a value is compared alike by sources that keep their smallest and largest values as Java's strings: ORC files,
+   * Delta's log and Iceberg. They replace bytes that are no UTF-8 by U+FFFD, and ORC sorts characters from U+E000 on in
+   * another order than UTF-8. Either concerns bytes of 0x80 or more. Where the value has a smaller byte at such a place, it is
+   * below the byte in either form, and where it differs before, nothing has changed.
    */
-  def inJavasOrder(value: Any): Boolean = value match {
-    case s: UTF8String => s.getBytes.forall(b => (b & 0xff) < 0xee)
+  def isAscii(value: Any): Boolean = value match {
+    case s: UTF8String => s.getBytes.forall(_ >= 0)
     case _ => true
   }
 
   /** The same of all keys that a reader may be told of. */
-  def inJavasOrder(k: KeyFacts): Boolean =
-    Option(k.values).forall(_.toArray.forall(inJavasOrder(_: Any))) &&
-      k.range.forall { case (low, high) => inJavasOrder(low) && inJavasOrder(high) }
+  def isAscii(k: KeyFacts): Boolean =
+    Option(k.values).forall(_.toArray.forall(isAscii(_: Any))) &&
+      k.range.forall { case (low, high) => isAscii(low) && isAscii(high) }
 
   private def isDayOfJava(day: Long): Boolean =
     day.isValidInt && DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(day.toInt)) == day

@@ -10,10 +10,10 @@ sealed private[springbok] trait PushableKeys {
   /** Ranges of the column's values that are read whatever the keys are, at the ends of its type: see [[on]]. */
   def anyway: Seq[LinearColumn.Span]
 
-  /** See [[KeyPredicates.inJavasOrder]]. */
-  def inJavasOrder: Boolean = this match {
-    case PushableKeys.Keys(facts, _) => KeyPredicates.inJavasOrder(facts)
-    case PushableKeys.Bound(_, value, _) => KeyPredicates.inJavasOrder(value)
+  /** See [[KeyPredicates.isAscii]]. */
+  def areAscii: Boolean = this match {
+    case PushableKeys.Keys(facts, _) => KeyPredicates.isAscii(facts)
+    case PushableKeys.Bound(_, value, _) => KeyPredicates.isAscii(value)
   }
 
   /** The predicate on a column and its kind, as `ofKeys` makes it of keys; None if the column's type has none. */

@@ -36,9 +36,13 @@ private[springbok] object OrcFooters {
       columns.flatMap { case (name, t, s) => range(t, s).map(name -> _) }.toMap,
       columns.flatMap { case (name, _, s) => bytes(s).map(name -> _) }.toMap,
       columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap,
-      types = columns.map { case (name, t, _) => name -> t.getCategory.getName }.toMap
+      types = columns.map { case (name, t, _) => name -> typeName(t) }.toMap
     )
   }
+
+  /** Spark's name of the type, where it stores one as another, such as an interval as a number. */
+  private def typeName(t: TypeDescription): String =
+    Option(t.getAttributeValue("spark.sql.catalyst.type")).getOrElse(t.getCategory.getName)
 
   private def bytes(s: ColumnStatistics): Option[Long] = s match {
     case text: StringColumnStatistics if text.getSum > 0 => Some(text.getSum)

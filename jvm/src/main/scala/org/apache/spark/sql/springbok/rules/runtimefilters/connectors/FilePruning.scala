@@ -45,7 +45,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!takesKeys || isOrc && !KeyPredicates.inJavasOrder(k)) None
+    else if (!takesKeys || !KeyPredicates.isAscii(k) && keepsTexts) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -84,7 +84,7 @@ final private[springbok] class FilePruning(
   private def boundOf(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!takesKeys || isOrc && !KeyPredicates.inJavasOrder(value)) None
+      else if (!takesKeys || !KeyPredicates.isAscii(value) && keepsTexts) None
       else {
         val pruned = Estimate
           .number(value)
@@ -154,6 +154,9 @@ final private[springbok] class FilePruning(
   /** Whether a table format's log names the files. */
   private lazy val byLog = TableFiles.namedByLog(scan.relation.location)
 
+  /** Whether the smallest and largest values are kept as Java's strings. */
+  private def keepsTexts: Boolean = isOrc || byLog
+
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
   private def counted: Boolean = footers.exists(all)
 
@@ -216,7 +219,9 @@ private[springbok] object FilePruning {
       case (_: ParquetFileFormat, d: DecimalType) =>
         each(_.precisions.get(column.name).contains(d.precision))
       case (_: ParquetFileFormat, _) => true
-      case (_: OrcFileFormat, t) => each(_.types.get(column.name).exists(orcTypes(t)))
+      // If all of a file's names are ORC's own, Spark reads its columns by position.
+      case (_: OrcFileFormat, t) =>
+        each(g => g.types.get(column.name).exists(orcTypes(t)) && !g.types.keys.forall(_.startsWith("_col")))
       case _ => false
     }
   }

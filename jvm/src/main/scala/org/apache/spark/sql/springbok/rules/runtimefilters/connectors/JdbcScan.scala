@@ -58,7 +58,8 @@ final private[connectors] class JdbcScan(scan: RowDataSourceScanExec, table: Rem
 
   private def compares(column: Attribute): Boolean =
     typed.exists(table.options.url.toLowerCase(Locale.ROOT).startsWith) && (column.dataType match {
-      case ByteType | ShortType | IntegerType | LongType => true
+      // MySQL compares the bits of a BIT column as a number without a sign.
+      case ByteType | ShortType | IntegerType | LongType => !column.metadata.contains("binarylong")
       case _ => false
     })
 }

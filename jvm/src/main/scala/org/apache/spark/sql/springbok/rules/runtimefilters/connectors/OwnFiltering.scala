@@ -33,6 +33,7 @@ final private[connectors] class OwnFiltering(scan: BatchScanExec) extends ScanCo
       _ <- Either.cond(PrunableColumns.names(scan, column), (), Reason.columnNotFiltered(scan.table.name))
       _ <- Either.cond(filter.alone, (), Reason.scanShared)
       _ <- compares(column)
+      _ <- Either.cond(keys.areAscii, (), Reason.keysNotTaken)
       asked <- keys.predicate(column)(ofKeys(column, _, filter.conf)).toRight(Reason.keysNotTaken)
       taken <- SparkConnectors.runtimeFilter(asked._2).toRight(Reason.keysNotTaken)
     } yield PushedFilter(asked._1, asked._2, PushWay.OwnFiltering(taken))

@@ -47,8 +47,7 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
       _ <- Either.cond(!reliedOn, (), Reason.partitioningUsed)
       _ <- worth(filter)
       _ <- recipe.compares(table, column, b.scan.readSchema)
-      // Its files may be ORC's.
-      _ <- Either.cond(keys.inJavasOrder, (), Reason.keysNotTaken)
+      _ <- Either.cond(keys.areAscii, (), Reason.keysNotTaken)
       asked <- keys
         .predicate(column)(ListOrRanges.of(column, _, table.longestList, filter))
         .toRight(Reason.keysNotTaken)

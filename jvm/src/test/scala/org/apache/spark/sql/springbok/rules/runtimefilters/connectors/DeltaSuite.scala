@@ -285,6 +285,23 @@ class DeltaSuite extends FactAndDimTest {
     assert(t.partitionFilters.exists(_.contains("day = ")) && t.pushedFilters.contains("(tens > 7L)"), t)
   }
 
+  // The log had the smallest value of the file as a text, which is above the key, and the row was lost.
+  test("strings beside one that is no UTF-8") {
+    spark
+      .sql("SELECT CAST(X'5AC178' AS STRING) AS s, 1 AS v UNION ALL SELECT 'Zé', 2")
+      .coalesce(1)
+      .write
+      .format("delta")
+      .saveAsTable("bytes")
+    table("accent", "SELECT 'Zé' AS s, 1 AS g")
+    conf(shuffled: _*) {
+      val df = same(
+        "SELECT /*+ RUNTIME_FILTER(a) */ t.v FROM bytes t JOIN accent a ON t.s = a.s WHERE a.g = 1"
+      )
+      assert(df.count() == 1 && told(df).nonEmpty && told(df).forall(_.isLeft), why(df))
+    }
+  }
+
   test("a concurrent append is not seen") {
     delta("growing")
     val sql =

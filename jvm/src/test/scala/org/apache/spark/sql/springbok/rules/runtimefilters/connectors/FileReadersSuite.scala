@@ -34,6 +34,32 @@ class FileReadersSuite extends SpringbokTest {
     }
   }
 
+  // The smallest value of the stripe was kept as a Java string, which is above the key, and the row was lost.
+  test("ORC strings beside one that is no UTF-8") {
+    spark
+      .sql("SELECT CAST(X'5AC178' AS STRING) AS s, 1 AS v UNION ALL SELECT 'Zé', 2")
+      .coalesce(1)
+      .write
+      .orc(path("bytes"))
+    spark.read.orc(path("bytes")).createOrReplaceTempView("bytes")
+    table("accent", "SELECT 'Zé' AS s, 1 AS g")
+    val df = checked(
+      "SELECT /*+ RUNTIME_FILTER(a) */ t.v FROM bytes t JOIN accent a ON t.s = a.s WHERE a.g = 1"
+    )
+    assert(df.count() == 1 && told(df).nonEmpty && told(df).forall(_.isLeft))
+  }
+
+  // Keys were compared with the statistics of the column that has the name, which is another one.
+  test("ORC files whose columns have no names are read by position") {
+    spark.sql("SELECT id AS _col0, id + 5000 AS _col1 FROM range(1000)").write.orc(path("nameless"))
+    spark.read.schema("_col1 BIGINT, _col0 BIGINT").orc(path("nameless")).createOrReplaceTempView("nameless")
+    table("sevens", "SELECT id * 7 AS k, 1 AS g FROM range(10)")
+    val df = checked(
+      "SELECT /*+ RUNTIME_FILTER(s) */ t._col0 FROM nameless t JOIN sevens s ON t._col1 = s.k WHERE s.g = 1"
+    )
+    assert(df.count() == 10 && told(df).nonEmpty && told(df).forall(_.isLeft))
+  }
+
   // ORC's reader took the keys for values of the type that a file has, which failed the task.
   test("ORC files that have a column in another type than the table") {
     spark.sql("SELECT CAST(id AS INT) AS k, id AS v FROM range(1000)").write.orc(path("numbers"))
@@ -54,7 +80,9 @@ class FileReadersSuite extends SpringbokTest {
         "TIMESTAMP(date_add(DATE'2020-01-01', CAST(id * 7 AS INT)))"
       ),
       ("CAST(id AS DECIMAL(10, 2))", "BIGINT", "id * 7"),
-      ("CAST(NULL AS STRING)", "BIGINT", "id * 7")
+      ("CAST(NULL AS STRING)", "BIGINT", "id * 7"),
+      // Spark stores an interval as a number, and reads the number if it is asked to.
+      ("make_dt_interval(CAST(id AS INT))", "BIGINT", "id * 7 * 86400000000")
     )
   )
     test(s"ORC files that have $stored AS $declared") {
