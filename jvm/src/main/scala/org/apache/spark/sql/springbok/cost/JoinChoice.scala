@@ -29,10 +29,12 @@ sealed abstract class Constraint(val reason: Reason)
 object Constraint {
   case object ChoiceDisabled extends Constraint(Reason.joinDisabled)
   case object BroadcastStarted extends Constraint(Reason.broadcastStarted)
+  case object TellsOpenFile extends Constraint(Reason.openFile)
   case object ReadByFewTasks extends Constraint(Reason.fewTasks)
   final case class UserHint(hint: String) extends Constraint(Reason.hint(hint))
   case object FeedsPartitionPruning extends Constraint(Reason.feedsPruning)
   case object NullAwareAntiJoin extends Constraint(Reason.nullAwareAnti)
+  final case class RaisesEarlier(expression: String) extends Constraint(Reason.raisesEarlier(expression))
   case object RuleFailed extends Constraint(Reason.failed)
 }
 

@@ -49,6 +49,16 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "its result is coalesced into fewer partitions than there are cores, and is kept as Spark plans it",
     "`coalesce` runs everything below it, up to the next shuffle, in this small number of tasks. `repartition` does not."
   )
+  val openFile: Reason = strategy.fixed(
+    "OPEN_FILE",
+    "the query asks above it which file is being read, and the answer depends on how the join is executed",
+    "Put `input_file_name()` into a subquery below the join, and the costs decide."
+  )
+  val raisesEarlier: String => Reason = strategy.of1(
+    "RAISES_EARLIER",
+    "{expression} might fail on rows that Spark's own broadcast join removes before it is computed",
+    "The costs decide if the expression cannot raise an error, as with `try_cast`."
+  )
   val feedsPruning: Reason = strategy.fixed(
     "FEEDS_PARTITION_PRUNING",
     "its build side prunes partitions and is kept as Spark plans it",

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.record
 import scala.collection.concurrent.TrieMap
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
@@ -25,6 +25,9 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
 
   /** The strategy that the last planning chose. */
   @volatile var chosen: Option[Strategy] = None
+
+  /** The join as the last planning of adaptive execution decided it. */
+  @volatile var revised: Option[Revised] = None
 
   /** Whether the first planning found that its build side prunes partitions. */
   @volatile var feedsPruning: Boolean = false
@@ -88,6 +91,18 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
     heldBytes = held
     logged.decided(d)
   }
+}
+
+/**
+ * A join as a planning of adaptive execution decided it.
+ *
+ * @param stages
+ *   stages below it that had finished
+ */
+final case class Revised(join: Join, stages: Int) {
+
+  /** Whether it is this very join, and no stage below it has finished since. */
+  def stands(other: Join, stages: Int): Boolean = (join eq other) && this.stages == stages
 }
 
 object JoinState {

@@ -1,8 +1,11 @@
 package org.apache.spark.sql.springbok.record
 
+import java.util.concurrent.atomic.AtomicReference
+
 import scala.collection.mutable
 import scala.util.Try
 
+import org.apache.spark.SparkEnv
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
@@ -29,10 +32,9 @@ final class PlanningState extends FailureLog {
   private val collectedKeys = mutable.ArrayBuffer.empty[CollectedKeys]
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
   private val estimates = new PlanStats.Lasting(QueryHistory.current())
+  private val handedOver = new AtomicReference[PlanStats]
+  private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
   private val decisions = new DecisionLog
-
-  /** The last re-planning. */
-  @volatile var revised: Option[Revised] = None
 
   private def root: PlanningState = parent.fold(this)(_.root)
 
@@ -41,6 +43,18 @@ final class PlanningState extends FailureLog {
 
   /** Estimates that all plannings of the query share. */
   def lasting: PlanStats.Lasting = root.estimates
+
+  /** The rules on the logical plan hand their estimates to those on the physical plan of the same planning. */
+  def handOver(stats: PlanStats): Unit = root.handedOver.set(stats)
+
+  /** What was handed over since this was asked last. */
+  def takeOver(): Option[PlanStats] = Option(root.handedOver.getAndSet(null))
+
+  /**
+   * Bytes of the driver's heap that Spark's blocks held when the query was planned first. In a local session, all tasks take
+   * the lock that the question takes.
+   */
+  def storedBytes: Long = root.stored
 
   /** Keys that may be kept when the query has finished. */
   private[springbok] def collected(keys: CollectedKeys): Unit =
@@ -79,20 +93,6 @@ final class PlanningState extends FailureLog {
   def heldBeside(join: JoinState): Double = joins.filter(_ ne join).map(_.heldBytes).sum
 
   override def failed(rule: String, e: Throwable): Unit = log.failed(rule, e)
-}
-
-/**
- * A re-planning of adaptive execution.
- *
- * @param plan
- *   the plan that it made
- * @param stages
- *   stages that had finished
- */
-final case class Revised(plan: LogicalPlan, stages: Int) {
-
-  /** Whether it has made this very plan, and no stage has finished since. Spark runs its rules until nothing changes. */
-  def made(other: LogicalPlan, stages: Int): Boolean = (plan eq other) && this.stages == stages
 }
 
 object PlanningState {

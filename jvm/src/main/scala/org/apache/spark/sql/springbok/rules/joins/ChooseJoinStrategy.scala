@@ -21,10 +21,12 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  * '''When it leaves all joins alone''': the query is left to Spark ([[LeaveToSpark]]).
  *
  * '''When it leaves a join alone''': the query gave a hint that can be followed; its build side prunes partitions;
- * statistics are missing (`spark.springbok.join.defaultMode`); every strategy is ruled out.
+ * statistics are missing (`spark.springbok.join.defaultMode`); every strategy is ruled out; an expression above it tells which
+ * file is being read ([[OpenFile]]).
  *
  * '''Why the answer cannot change''': only the hint of a `Join` is set, never its inputs, type or condition, and every
- * strategy that Spark plans for a join computes the same join.
+ * strategy that Spark plans for a join computes the same join. Where Spark would broadcast a side, it computes some columns of
+ * the other side for matching rows only. If one of them may raise an error, Spark's broadcast stays ([[DeferredErrors]]).
  *
  * '''Settings''': `spark.springbok.join.*`, `spark.springbok.stats.*`, `spark.springbok.cluster.*`.
  */
@@ -37,7 +39,8 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
     case _ =>
       val record = PlanningState.ofQuery(plan)
       RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
-        val chooser = JoinChooser.of(plan, record.lasting)
+        OpenFile.mark(plan)
+        val chooser = JoinChooser.of(plan, record)
         plan.transformUp {
           case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.choose(j, record)
         }

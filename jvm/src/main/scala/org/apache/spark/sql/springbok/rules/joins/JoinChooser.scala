@@ -4,12 +4,19 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, ExpressionLabel}
 import org.apache.spark.sql.springbok.conf.JoinConf
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Constraint, Distribution, JoinChoice, Strategy}
+import org.apache.spark.sql.springbok.cost.{
+  ChoicePolicy,
+  Constraint,
+  Distribution,
+  JoinChoice,
+  JoinInput,
+  Strategy
+}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.Source
-import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Decides the joins of one plan, one after the other from the leaves up. */
 final private[joins] class JoinChooser(planning: JoinPlanning) {
@@ -55,6 +62,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
   private def constraint(j: Join, record: JoinState, hints: UserHints): Option[Constraint] =
     if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
     else if (j.children.exists(PredictedPartitioning.broadcastStage)) Some(Constraint.BroadcastStarted)
+    else if (OpenFile.isRead(j)) Some(Constraint.TellsOpenFile)
     else if (FewTasks.read(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)
     else
       hints.followed
@@ -88,7 +96,35 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
         cheapest.constrained(Constraint.NullAwareAntiJoin, Strategy.Broadcast(BuildRight))
       case _ => cheapest
     }
-    JoinDecision(choice, Some(input), source(j.left), source(j.right), notes)
+    val safe = if (policy.ignoresCost) choice else deferringErrors(j, record, choice, input)
+    JoinDecision(safe, Some(input), source(j.left), source(j.right), notes)
+  }
+
+  /** Spark's own broadcast, where an expression might raise an error in any other join because it sees more rows there. */
+  private def deferringErrors(j: Join, record: JoinState, c: JoinChoice, in: JoinInput): JoinChoice = {
+    def fits(own: Strategy) = c.alternatives.exists(a => a.strategy == own && a.ruledOut.isEmpty)
+    val kept = for {
+      own <- record.logged.sparkStrategy if own != c.chosen && fits(own)
+      streamed <- streamed(j, own)
+      e <- DeferredErrors.in(streamed, DeferredErrors.references(j))(streamedBelow)
+    } yield c
+      .constrained(Constraint.RaisesEarlier(ExpressionLabel(e)), own)
+      .copy(distribution = Distribution.of(own, in.sides))
+    kept.getOrElse(c)
+  }
+
+  private def streamedBelow(j: Join): Option[LogicalPlan] =
+    for {
+      state <- JoinState.of(j)
+      strategy <- state.chosen.filter(_ != Strategy.Spark).orElse(state.logged.sparkStrategy)
+      side <- streamed(j, strategy)
+    } yield side
+
+  /** The side that a join streams in the stage that computes this side, if it broadcasts the other one. */
+  private def streamed(j: Join, by: Strategy): Option[LogicalPlan] = by match {
+    case Strategy.Broadcast(b) => Some(if (b == BuildRight) j.left else j.right)
+    case Strategy.NestedLoop(b) => Some(if (b == BuildRight) j.left else j.right)
+    case _ => None
   }
 
   /** Where the row count of a side comes from. */
@@ -108,9 +144,10 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
 private[joins] object JoinChooser {
 
   /** Marks what the joins' parents need, and makes ready for the decisions of one planning. */
-  def of(plan: LogicalPlan, lasting: PlanStats.Lasting): JoinChooser = {
-    val planning = new JoinPlanning(plan, lasting)
+  def of(plan: LogicalPlan, query: PlanningState): JoinChooser = {
+    val planning = new JoinPlanning(plan, query)
     planning.stats.readKeys(plan)
+    query.handOver(planning.stats)
     NeededOrder.mark(plan)
     FewTasks.mark(plan, planning.cluster.cores)
     new JoinChooser(planning)

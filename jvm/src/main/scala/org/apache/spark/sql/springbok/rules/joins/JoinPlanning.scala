@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.SparkEnv
 import org.apache.spark.internal.config.MEMORY_FRACTION
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
@@ -12,13 +11,14 @@ import org.apache.spark.sql.springbok.catalyst.{ResultLimit, SparkLimits}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
 import org.apache.spark.sql.springbok.physical.StageFeedback
+import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** What all decisions of one planning share: estimates of the plan, the cluster and its limits. */
-final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStats.Lasting)
+final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningState)
     extends JoinSelectionHelper {
   val conf: SQLConf = SQLConf.get
-  val stats = new PlanStats(Some(new StageFeedback), lasting)
+  val stats = new PlanStats(Some(new StageFeedback), query.lasting)
   lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private val shared = new SharedBuildSides(plan)
 
@@ -29,7 +29,7 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, lasting: PlanStat
         JoinConf.broadcastBytes(conf, measured = false),
         conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION),
         measuredBytes = JoinConf.broadcastBytes(conf, measured = true),
-        stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed,
+        stored = query.storedBytes,
         sparkBytes = math.min(ResultLimit.bytes(spark), SparkLimits.broadcastBytes(conf))
       ),
       cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans.FullOuter
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.springbok.catalyst.{RuleGuard, Sides}
+import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, RuleGuard, Sides}
 import org.apache.spark.sql.springbok.conf.PlanningConf
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -38,7 +38,8 @@ import org.apache.spark.sql.springbok.stats.source.{Input, InputSize}
  * known and few; nothing of it may take long for other reasons, such as user-defined functions.
  *
  * '''Why the answer cannot change''': the same operators get the same rows, in other tasks. All expressions are
- * deterministic, so none depends on the partition of a row. A hash table is built only from a side without a join, whose size
+ * deterministic, so none depends on the partition of a row, and those that may raise an error see no more rows
+ * ([[DeferredErrors]]). A hash table is built only from a side without a join, whose size
  * is bounded by that of its files.
  *
  * It is off by default: where the work on the data takes longer than starting stages, other cores are idle meanwhile.
@@ -72,7 +73,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private def done(plan: LogicalPlan): Boolean = plan.exists(_.isInstanceOf[Repartition])
 
   private def fits(plan: LogicalPlan, input: Input, query: PlanningState): Boolean =
-    !plan.exists(p => !isKnown(p) || !p.expressions.forall(isQuick)) &&
+    !plan.exists(p => !isKnown(p) || !p.expressions.forall(isQuick) || defersErrors(p)) &&
       (ChoicePolicy.of(conf).ignoresCost || isSmall(plan, input, query))
 
   private def isSmall(plan: LogicalPlan, input: Input, query: PlanningState): Boolean =
@@ -84,6 +85,13 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private def memory: Double = {
     val context = SparkSession.active.sparkContext
     Cluster.of(context, conf).memoryPerTask(context.conf.get(MEMORY_FRACTION))
+  }
+
+  /** A side that is brought into one partition computes all of its columns. */
+  private def defersErrors(p: LogicalPlan): Boolean = p match {
+    case j: Join =>
+      j.children.exists(DeferredErrors.in(_, DeferredErrors.references(j))(_ => None).isDefined)
+    case _ => false
   }
 
   private def returnsFew(plan: LogicalPlan): Boolean = plan match {

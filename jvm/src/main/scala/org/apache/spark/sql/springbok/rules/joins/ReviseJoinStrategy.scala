@@ -10,6 +10,9 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState, Revised}
 /**
  * Makes the choice of [[ChooseJoinStrategy]] again after a query stage has finished, for the joins that the first choice
  * saw. The argument why the answer cannot change is the same.
+ *
+ * '''When it leaves a join as it is''': it has decided this very join before, and no stage below it has finished since. Only
+ * what the query's other joins hold in memory may have changed.
  */
 object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
@@ -20,13 +23,20 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
       }
 
   private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
-    val finished = plan.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size
-    if (query.revised.exists(_.made(plan, finished))) plan
-    else {
-      val chooser = JoinChooser.of(plan, query.lasting)
-      val made = plan.transformUp { case j: Join => JoinState.of(j).fold(j)(chooser.revise(j, _)) }
-      query.revised = Some(Revised(made, finished))
-      made
+    lazy val chooser = JoinChooser.of(plan, query)
+    plan.transformUp { case j: Join =>
+      JoinState.of(j).fold(j) { state =>
+        val stages = finished(j)
+        if (state.revised.exists(_.stands(j, stages))) j
+        else {
+          val decided = chooser.revise(j, state)
+          state.revised = Some(Revised(decided, stages))
+          decided
+        }
+      }
     }
   }
+
+  private def finished(j: Join): Int =
+    j.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size
 }

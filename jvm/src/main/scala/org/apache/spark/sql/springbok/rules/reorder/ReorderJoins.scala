@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{
   CannotRaise,
+  DeferredErrors,
   ExpressionLabel,
   FileTable,
   OrderDependent,
@@ -45,7 +46,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * between its two sides, in which they are equal already: so all are equal in the end as before, and one that is added
  * follows from others (a null is equal to nothing in each of them; NaN and -0.0 are equal to the same values in each).
  * All other conjuncts must be deterministic, and none may raise an error ([[CannotRaise]]): it would now see rows
- * that another join has removed before. Outer, semi and anti joins, aggregates, limits and all else are left as they are,
+ * that another join has removed before. Nor may a column that is computed for matching rows only ([[DeferredErrors]]). Outer, semi and anti joins, aggregates, limits and all else are left as they are,
  * as relations that are joined. The columns keep their order.
  *
  * What does change is the order of the result's rows. So nothing is done below what depends on it: a LIMIT without a sort
@@ -93,6 +94,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
   private lazy val ordered = plan.exists {
     case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
+    case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
     case _: MapPartitionsInRWithArrow | _: FlatMapGroupsInRWithArrow => true
     case p =>
       p.expressions.exists(OrderDependent(_)) || !p.isInstanceOf[BaseEvalPython] && p.expressions.exists(
@@ -142,7 +144,11 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   /** Why the order is left without a look at its cost. */
   private def reason(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
     lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
-    val raises = b.conditions.find(c => !CannotRaise(c))
+    // The order also decides which relations are streamed.
+    val used = AttributeSet(b.conditions.flatMap(_.references))
+    val raises = b.conditions
+      .find(c => !CannotRaise(c))
+      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, used)(_ => None)).nextOption())
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{AttributeMap, Expression, Expr
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
-import org.apache.spark.sql.catalyst.trees.TreePattern.LOGICAL_QUERY_STAGE
+import org.apache.spark.sql.catalyst.trees.TreePattern._
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.springbok.catalyst.{SparkPlanning, SparkTypes}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
@@ -126,7 +126,8 @@ private[operator] object JoinStats {
         feedback.flatMap(_.keysAreUnique(s))
       case _ => None
     }
-    def grouped(k: Seq[Expression]) = planned(side).distinctKeys.exists(_.subsetOf(ExpressionSet(k)))
+    def grouped(k: Seq[Expression]) =
+      mayGroup(side) && planned(side).distinctKeys.exists(_.subsetOf(ExpressionSet(k)))
     broadcast match {
       case Some(once) => if (once) Uniqueness.Proven else Uniqueness.Unknown
       case None =>
@@ -136,6 +137,14 @@ private[operator] object JoinStats {
         }
     }
   }
+
+  /** Whether the plan has an operator that makes keys distinct. Most sides of joins have none, and copying them takes time. */
+  private def mayGroup(p: LogicalPlan): Boolean =
+    p.containsAnyPattern(AGGREGATE, DISTINCT_LIKE, LIMIT, EXCEPT, INTERSECT) ||
+      p.containsPattern(LOGICAL_QUERY_STAGE) && p.exists {
+        case s: LogicalQueryStage => mayGroup(s.logicalPlan)
+        case _ => false
+      }
 
   /** The plan that stages were made of: Spark propagates distinct keys through it, and none from a stage. */
   private def planned(p: LogicalPlan): LogicalPlan =

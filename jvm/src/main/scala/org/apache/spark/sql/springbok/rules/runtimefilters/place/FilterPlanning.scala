@@ -21,7 +21,7 @@ final private[springbok] class FilterPlanning(
     val adaptive: Boolean,
     val conf: SQLConf
 ) {
-  val stats = new PlanStats(Some(new StageFeedback), query.lasting)
+  val stats: PlanStats = query.takeOver().getOrElse(new PlanStats(Some(new StageFeedback), query.lasting))
   val rows = new PhysicalRows(stats)
   val costs = new OperatorCost(rows)
   val selectivity = new FilterSelectivity(rows, conf)

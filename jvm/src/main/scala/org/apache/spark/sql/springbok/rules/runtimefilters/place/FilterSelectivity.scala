@@ -1,5 +1,9 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
+import java.util.IdentityHashMap
+
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
@@ -19,7 +23,7 @@ import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Key
  */
 final private[springbok] case class Retained(fraction: Double, domain: Option[Double])
 
-/** What statistics say about the filters of a join. */
+/** What statistics say about the filters of a join. Each is asked about several times: one instance serves one planning. */
 final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLConf) {
   private val minRejection = conf.getConf(FilterConf.MIN_REJECTION)
 
@@ -27,8 +31,17 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
   def selects(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Boolean =
     on.range.isEmpty && retained(j, creation, on).forall(_.fraction <= 1 - minRejection)
 
+  private val known = new IdentityHashMap[BaseJoinExec, mutable.Map[(JoinSide, Int), Option[Retained]]]()
+
   /** The effect of a filter, None if nothing is known. */
   def retained(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Option[Retained] =
+    if (on.from.isDefined) computed(j, creation, on)
+    else
+      known
+        .computeIfAbsent(j, _ => mutable.Map.empty)
+        .getOrElseUpdate((creation, on.index), computed(j, creation, on))
+
+  private def computed(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Option[Retained] =
     for {
       made <- this.creation(j, creation, on)
       filtered <- rows.side(j, creation.other)

@@ -1,0 +1,72 @@
+package org.apache.spark.sql.springbok.rules.joins
+
+import org.apache.spark.sql.catalyst.optimizer.BuildRight
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.conf.{PlanningConf, ReorderConf}
+import org.apache.spark.sql.springbok.cost.{Constraint, Strategy}
+import org.apache.spark.sql.springbok.record.JoinDecision
+
+/** Queries whose answer, or whose success, depends on which side of a join is streamed. */
+class StreamedSideSuite extends SpringbokTest {
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    // Attributes whose text is a number only for keys that are in the other table.
+    table(
+      "attributes",
+      "SELECT id % 20000 AS k, id AS n, if(id % 20000 < 50, 'x', '1') AS code, " +
+        "concat('some text to fill the row ', id) AS t FROM range(200000)"
+    )
+    table("numbers", "SELECT id AS k, concat('name ', id) AS name FROM range(50, 20000)")
+    table("names", "SELECT id AS k, id % 7 AS g FROM range(20000)")
+  }
+
+  private def first(sql: String): JoinDecision = record(same(sql)).joins.head.planned.get
+
+  private def attributes(column: String) =
+    s"SELECT sum(s.c), max(d.name) FROM (SELECT k, $column AS c FROM attributes WHERE n < 100) s " +
+      "JOIN numbers d ON s.k = d.k"
+
+  // The side was once built, where its cast saw rows without a match, and the query failed.
+  test("a column that may raise an error is computed after the join, as Spark plans it") {
+    conf(SQLConf.ANSI_ENABLED.key -> "true") {
+      val kept = first(attributes("CAST(code AS INT)")).choice
+      assert(kept.chosen == Strategy.Broadcast(BuildRight))
+      assert(kept.constraint.exists(_.isInstanceOf[Constraint.RaisesEarlier]))
+      // Otherwise the small side is built, also where the join's key needs the column.
+      for (
+        c <- Seq("try_cast(code AS INT)", "length(code)");
+        choice = first(attributes(c)).choice
+      ) assert(choice.chosen != Strategy.Broadcast(BuildRight) && choice.constraint.isEmpty, c)
+    }
+  }
+
+  test("the same above another join, and where joins are reordered") {
+    val sql = "SELECT sum(s.c), max(d.name), count(g) FROM " +
+      "(SELECT a.k, CAST(a.code AS INT) AS c, a.n FROM attributes a WHERE a.n < 100) s " +
+      "JOIN names g ON s.k = g.k JOIN numbers d ON s.k = d.k"
+    conf(SQLConf.ANSI_ENABLED.key -> "true", ReorderConf.ENABLED.key -> "true") {
+      val r = record(same(sql))
+      assert(r.orders.exists(_.reason.code == "MAY_RAISE"), r.orders.map(_.reason))
+    }
+  }
+
+  test("a query that one task computes") {
+    val sql = attributes("CAST(code AS INT)")
+    conf(
+      SQLConf.ANSI_ENABLED.key -> "true",
+      PlanningConf.SINGLE_NODE.key -> "true",
+      PlanningConf.BUDGET.key -> "0.01"
+    )(same(sql))
+  }
+
+  // The name was once empty: the side with the file was built.
+  test("a join below an expression that tells which file is read stays as Spark plans it") {
+    val sql = "SELECT DISTINCT substring_index(input_file_name(), '.', -1), input_file_block_start() >= 0 " +
+      "FROM attributes a JOIN range(20000) r ON a.k = r.id WHERE a.n < 100"
+    assert(first(sql).choice.constraint.contains(Constraint.TellsOpenFile))
+    val semi = "SELECT DISTINCT substring_index(input_file_name(), '.', -1) FROM attributes WHERE n < 100 " +
+      "AND k IN (SELECT k FROM names WHERE g < 5)"
+    assert(first(semi).choice.constraint.contains(Constraint.TellsOpenFile))
+  }
+}
