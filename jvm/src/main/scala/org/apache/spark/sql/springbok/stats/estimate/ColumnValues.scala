@@ -23,3 +23,9 @@ trait ColumnValues {
       nulls: Option[Double]
   ): Option[Selectivity]
 }
+
+private[estimate] object ColumnValues {
+
+  /** How much more frequent than what was seen suggests a value may be in the files that were not read. */
+  val skew = 10.0
+}

@@ -7,20 +7,24 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.conf.Configuration
 import org.apache.parquet.HadoopReadOptions
 import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.StatsConf
-import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues}
+import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues, SampledRows}
 import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many}
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * The distinct values of a table's string columns, and the number of those of its integral columns, from the dictionaries of Parquet column chunks: a footer's smallest and
- * largest value tell little of strings. Only a few row groups of the first and the last file are read. If the table has
- * more of them, the values count only if those row groups hold about the same ones; in a table that is sorted by the
- * column they do not ([[DistinctSample]] has the numbers). If a writer gave up the dictionary of such a column but not those of others, there are many values.
+ * The distinct values of a table's string columns, and the number of those of its integral columns, from the dictionaries
+ * of Parquet column chunks: a footer's smallest and largest value tell little of strings. Only a few row groups of the first
+ * and the last file are read. If the table has more of them, the values count only if those row groups hold about the same
+ * ones; in a table that is sorted by the column they do not ([[DistinctSample]] has the numbers). Where a dictionary does not
+ * tell how frequent its values are, or there is none, rows of the chunk are sampled ([[ChunkSample]]). If the chunk is too
+ * large for that, and its writer gave up the dictionary of this column but not those of others, there are many values.
  */
 final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   import ParquetDictionaries._
@@ -96,39 +100,71 @@ private[springbok] object ParquetDictionaries {
 
   /** Roughly: the bytes of each value, and those of its objects and its place. */
   private def heapBytes(of: FileValues): Long = of.groups.collect {
-    case f: Few => f.values.iterator.map(_.numBytes + 100L).sum
+    case f: Few => heapBytes(f.values)
+    case m: Many => heapBytes(m.sample.fold(Seq.empty[Any])(_.values))
     case c: Counted => c.sketch.getUpdatableSerializationBytes.toLong
   }.sum
 
+  private def heapBytes(texts: Iterable[Any]): Long =
+    texts.iterator.collect { case t: UTF8String => t.numBytes + 100L }.sum
+
   private def combined(read: FileValues): Option[ColumnValues] = {
     val (many, few) = (read.groups.collect { case m: Many => m }, read.groups.collect { case f: Few => f })
-    val whole = read.whole
+    if (many.isEmpty) listed(few, read.whole)
+    else {
+      // Each value of a dictionary stands for as many rows as any other.
+      val samples = many.map(_.sample) ++ few.map(f => Some(SampledRows(f.values.toIndexedSeq, f.present)))
+      val (distinct, mostOfOne) = (many.map(_.distinct).max, many.map(_.mostOfOne).max)
+      val sampled = samples.flatten
+      if (sampled.size == samples.size && (read.whole || sampled.tail.forall(_.alike(sampled.head))))
+        Some(ManyValues(distinct, mostOfOne, sampled, read.whole))
+      else
+        Option.when(few.isEmpty && distinct > RowGroupValues.leastMany)(ManyValues(distinct, mostOfOne))
+    }
+  }
+
+  private def listed(few: Seq[Few], whole: Boolean): Option[FewValues] = {
     val all = few.flatMap(_.values).toSet
     val alike = few.forall(_.values.size * spread >= all.size)
-    if (few.isEmpty)
-      Option.when(many.nonEmpty)(ManyValues(many.map(_.distinct).max, many.map(_.mostOfOne).max))
-    else
-      Option.when(many.isEmpty && all.nonEmpty && (whole || alike))(
-        FewValues(all.toIndexedSeq, whole, few.forall(_.even))
-      )
+    Option.when(all.nonEmpty && (whole || alike))(
+      FewValues(all.toIndexedSeq, whole, few.forall(_.even))
+    )
   }
 
   private def inFile(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {
     val input = HadoopInputFile.fromStatus(file.status(hadoop), hadoop)
     val reader = ParquetFileReader.open(input, HadoopReadOptions.builder(hadoop, file.path).build())
     try {
-      val groups = reader.getRowGroups.asScala.filter(_.getRowCount > 0).toSeq
-      val chosen = (groups.take(1) ++ groups.drop(1).takeRight(groupsOfFile - 1))
-        .map(g => g -> g.getColumns.asScala.find(_.getPath.toDotString == column))
+      val groups = reader.getRowGroups.asScala.zipWithIndex.filter(_._1.getRowCount > 0).toSeq
+      val chosen = for {
+        (g, i) <- groups.take(1) ++ groups.drop(1).takeRight(groupsOfFile - 1)
+        c <- g.getColumns.asScala.find(_.getPath.toDotString == column)
+      } yield Chunk(g, i, c)
       val found =
-        if (chosen.forall(_._2.exists(RowGroupNumbers.is)))
-          chosen.collect { case (g, Some(c)) => RowGroupNumbers.read(reader, g, c) }
-        else if (chosen.forall(_._2.exists(RowGroupValues.readable)))
-          chosen.collect { case (g, Some(c)) => RowGroupValues.read(reader, g, c) }
-        else chosen.map { case (g, c) => c.flatMap(RowGroupValues.withoutDictionary(g, _)) }
-      Option.when(found.nonEmpty && found.forall(_.isDefined))(
-        FileValues(found.flatten, chosen.size == groups.size)
-      )
+        if (chosen.forall(c => RowGroupNumbers.is(c.column)))
+          all(chosen)(c => RowGroupNumbers.read(reader, c.group, c.column))
+        else texts(reader, chosen)
+      found.filter(_.nonEmpty).map(FileValues(_, chosen.size == groups.size))
     } finally reader.close()
+  }
+
+  /** A column of a row group, which has this index in its file. */
+  final private case class Chunk(group: BlockMetaData, index: Int, column: ColumnChunkMetaData)
+
+  /** What each of the chunks tells, None if one of them tells nothing. */
+  private def all(chunks: Seq[Chunk])(read: Chunk => Option[RowGroupValues]): Option[Seq[RowGroupValues]] = {
+    val found = chunks.iterator.map(read).takeWhile(_.isDefined).flatten.toList
+    Option.when(found.size == chunks.size)(found)
+  }
+
+  private def texts(reader: ParquetFileReader, chunks: Seq[Chunk]): Option[Seq[RowGroupValues]] = {
+    val listed =
+      if (!chunks.forall(c => RowGroupValues.readable(c.column))) None
+      else all(chunks)(c => RowGroupValues.read(reader, c.group, c.column))
+    listed
+      .filter(_.forall { case f: Few => f.even; case _ => false })
+      .orElse(all(chunks)(c => ChunkSample.read(reader, c.index, c.column)))
+      .orElse(listed)
+      .orElse(all(chunks)(c => RowGroupValues.withoutDictionary(c.group, c.column)))
   }
 }

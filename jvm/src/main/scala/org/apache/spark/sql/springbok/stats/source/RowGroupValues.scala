@@ -8,7 +8,7 @@ import org.apache.parquet.column.page.{DictionaryPage, DictionaryPageReadStore}
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
-import org.apache.spark.sql.springbok.stats.estimate.Selectivity
+import org.apache.spark.sql.springbok.stats.estimate.{SampledRows, Selectivity}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** What a Parquet row group tells of a column's values. */
@@ -16,18 +16,26 @@ sealed private[source] trait RowGroupValues
 
 private[source] object RowGroupValues {
 
-  /** All values, and whether they are about equally frequent and in no long runs. */
-  final case class Few(values: Set[UTF8String], even: Boolean) extends RowGroupValues
+  /**
+   * All values.
+   *
+   * @param even
+   *   whether they are about equally frequent and in no long runs
+   * @param present
+   *   rows that are not null
+   */
+  final case class Few(values: Set[UTF8String], even: Boolean, present: Double) extends RowGroupValues
 
   /**
-   * Too many values to read.
+   * Too many values to list, or of different frequency.
    *
    * @param distinct
    *   about so many, at least
    * @param mostOfOne
-   *   largest fraction of the rows that may have the same value
+   *   largest fraction of the rows that may have the same value, as far as the encoding tells
    */
-  final case class Many(distinct: Double, mostOfOne: Double) extends RowGroupValues
+  final case class Many(distinct: Double, mostOfOne: Double, sample: Option[SampledRows] = None)
+      extends RowGroupValues
 
   /**
    * An integral column's values.
@@ -43,6 +51,9 @@ private[source] object RowGroupValues {
   private val maxStored = 256L << 10
   private val maxBytes = 1 << 20
   private val maxValues = 10000
+
+  /** Fewer values than this tell no more of a predicate than a guess. */
+  val leastMany: Double = 1 / Selectivity.default
 
   /** Fraction of a chunk's values that are distinct, at least, if its writer gave up the dictionary. */
   private val leastDistinct = 0.1
@@ -65,7 +76,7 @@ private[source] object RowGroupValues {
 
   /** The values of a readable chunk, from its dictionary. */
   def read(reader: ParquetFileReader, g: BlockMetaData, c: ColumnChunkMetaData): Option[RowGroupValues] =
-    if (allNull(c)) Some(Few(Set.empty, even = true))
+    if (allNull(c)) Some(Few(Set.empty, even = true, present = 0))
     else
       dictionary(reader, g, c).map { case (page, decode) =>
         if (page.getDictionarySize > maxValues || page.getUncompressedSize > maxBytes)
@@ -74,7 +85,7 @@ private[source] object RowGroupValues {
           val values = decode()
           val texts =
             (0 to values.getMaxId).map(i => UTF8String.fromBytes(values.decodeToBinary(i).getBytes))
-          Few(texts.toSet, even(c, page.getUncompressedSize.toLong, texts.size))
+          Few(texts.toSet, even(c, page.getUncompressedSize.toLong, texts.size), present(c).toDouble)
         }
       }
 
@@ -104,7 +115,7 @@ private[source] object RowGroupValues {
     val gaveUp = isBinary(c) && plain && (c.hasDictionaryPage || varied)
     val bytes = math.max(1.0, c.getTotalUncompressedSize.toDouble / math.max(1L, c.getValueCount))
     val distinct = math.min(present(c) * leastDistinct, maxBytes / bytes)
-    Option.when(gaveUp && distinct > 1 / Selectivity.default)(
+    Option.when(gaveUp && distinct > leastMany)(
       Many(distinct, if (c.hasDictionaryPage) 1.0 else 1 - mostInDictionary)
     )
   }
@@ -142,7 +153,7 @@ private[source] object RowGroupValues {
     (c.getTotalUncompressedSize - dictionary) * 8.0 >= present(c) * bits.toDouble * fullShare
   }
 
-  private def isBinary(c: ColumnChunkMetaData): Boolean =
+  private[source] def isBinary(c: ColumnChunkMetaData): Boolean =
     c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.BINARY
 
   private def allNull(c: ColumnChunkMetaData): Boolean =

@@ -163,8 +163,9 @@ class JoinStrategySuite extends SpringbokTest {
   }
 
   test("a build side that turns out small is broadcast after all") {
-    // Nothing is known of the predicate, so the bound forbids a broadcast beforehand.
-    val sql = "SELECT count(*), max(b.t) FROM big b JOIN half h ON b.k = h.k WHERE h.t LIKE '%row 77'"
+    // Nothing is known of a predicate on two columns, so the bound forbids a broadcast beforehand.
+    val sql =
+      "SELECT count(*), max(b.t) FROM big b JOIN half h ON b.k = h.k WHERE concat(h.t, h.k % 1) LIKE '%row 770'"
     conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "1m", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
       val df = same(sql)
       val r = record(df).joins.head

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
-import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.report.ReportJson
 import org.apache.spark.sql.springbok.report.page.ReportPage
@@ -49,6 +49,8 @@ class LearnedRowsSuite extends HistoryTest {
 
   private val correlated =
     "SELECT count(*), max(remark) FROM orders JOIN customers ON customer = c WHERE remark LIKE '%comment 5 of%' AND o % 3 = 0"
+
+  private val noSamples = StatsConf.DICTIONARIES_ENABLED.key -> "false"
 
   private def aggregate: PartialFunction[LogicalPlan, LogicalPlan] = { case a: Aggregate => a }
   private def filter: PartialFunction[LogicalPlan, LogicalPlan] = { case f: Filter => f }
@@ -112,7 +114,7 @@ class LearnedRowsSuite extends HistoryTest {
   }
 
   test("a join builds the other side where the history knows which one is smaller") {
-    conf(noFilters, noSparkBroadcast) {
+    conf(noFilters, noSparkBroadcast, noSamples) {
       val sql =
         """SELECT count(*), max(x.remark) FROM (SELECT * FROM orders WHERE remark LIKE '%5 of 1%5') x
           |JOIN (SELECT * FROM orders WHERE o % 10 < 6) y ON x.o = y.o""".stripMargin
@@ -281,12 +283,14 @@ class LearnedRowsSuite extends HistoryTest {
   }
 
   test("conditions of one form teach a selectivity where there is nothing but a guess") {
-    learned("SELECT * FROM orders WHERE remark LIKE '%comment 5 of%'"): Unit
-    val e = estimate("SELECT * FROM orders WHERE remark LIKE '%comment 6 of%'")(filter)
-    val rows = spark.sql("SELECT * FROM orders WHERE remark LIKE '%comment 6 of%'").count().toDouble
-    assert(isLearned(e) && e.rows.get.value / rows < 1.1 && rows / e.rows.get.value < 1.1)
-    // The bound is that of the table.
-    assert(e.rows.get.bound == 40000)
+    conf(noSamples) {
+      learned("SELECT * FROM orders WHERE remark LIKE '%comment 5 of%'"): Unit
+      val e = estimate("SELECT * FROM orders WHERE remark LIKE '%comment 6 of%'")(filter)
+      val rows = spark.sql("SELECT * FROM orders WHERE remark LIKE '%comment 6 of%'").count().toDouble
+      assert(isLearned(e) && e.rows.get.value / rows < 1.1 && rows / e.rows.get.value < 1.1)
+      // The bound is that of the table.
+      assert(e.rows.get.bound == 40000)
+    }
     // A column with known values is not guessed.
     learned("SELECT * FROM customers WHERE c < 900"): Unit
     assert(!isLearned(estimate("SELECT * FROM customers WHERE c < 100")(filter)))
