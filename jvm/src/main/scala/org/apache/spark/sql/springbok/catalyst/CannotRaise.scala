@@ -102,6 +102,7 @@ sealed abstract class HarmlessExpressions {
 
   /** Floating-point arithmetic other than division never fails. Without ANSI mode, no other numeric arithmetic fails either. */
   private def unchecked(a: BinaryArithmetic): Boolean = a match {
+    case _: Add | _: Subtract | _: Multiply if hasRoom(a) => true
     case _: Add | _: Subtract | _: Multiply =>
       a.dataType match {
         case FloatType | DoubleType => true
@@ -109,6 +110,17 @@ sealed abstract class HarmlessExpressions {
         case _ => false
       }
     case _: Divide => mode(a).contains(EvalMode.LEGACY) && a.dataType.isInstanceOf[NumericType]
+    case _ => false
+  }
+
+  /** Whether a decimal can hold all digits of the result, as the product of two decimals of 7 digits. */
+  private def hasRoom(a: BinaryArithmetic): Boolean = (a.left.dataType, a.right.dataType) match {
+    case (DecimalType.Fixed(p1, s1), DecimalType.Fixed(p2, s2)) =>
+      val digits = a match {
+        case _: Multiply => p1 + p2 + 1
+        case _ => math.max(s1, s2) + math.max(p1 - s1, p2 - s2) + 1
+      }
+      digits <= DecimalType.MAX_PRECISION
     case _ => false
   }
 

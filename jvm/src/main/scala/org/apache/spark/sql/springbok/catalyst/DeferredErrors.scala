@@ -1,12 +1,13 @@
 package org.apache.spark.sql.springbok.catalyst
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeSet, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeSet, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, Join, LogicalPlan, Project}
 
 /**
  * Expressions that may raise an error, and that are computed only for rows with a match while their side of a join is streamed:
- * generated code computes a column of a projection where it is used first. A side that is sent or built computes all of its
- * columns for all of its rows.
+ * generated code computes a column of a projection, or of an aggregate's result, where it is used first. A side that is
+ * shuffled, broadcast or put into a hash table computes all of its columns for all of its rows.
  */
 object DeferredErrors {
 
@@ -16,21 +17,32 @@ object DeferredErrors {
    * @param used
    *   columns that are computed for all rows in any case, such as the join's keys
    * @param streamed
-   *   the side that a join below streams in the same stage, None for any other join
+   *   the sides that a join below may stream in the same stage
    */
-  def in(side: LogicalPlan, used: AttributeSet)(
-      streamed: Join => Option[LogicalPlan]
-  ): Option[Expression] = side match {
-    case Project(list, child) =>
-      val (early, late) = list.partition(e => used.contains(e.toAttribute))
-      late
-        .collectFirst { case Alias(e, _) if e.deterministic && !CannotRaise(e) => e }
-        .orElse(in(child, AttributeSet(early.flatMap(_.references)))(streamed))
-    case Filter(condition, child) => in(child, used ++ condition.references)(streamed)
-    case j: Join => streamed(j).flatMap(in(_, used ++ references(j))(streamed))
-    case _ => None
-  }
+  def in(side: LogicalPlan, used: AttributeSet)(streamed: Join => Seq[LogicalPlan]): Option[Expression] =
+    side match {
+      case Project(list, child) =>
+        val early = list.filter(e => used.contains(e.toAttribute)).flatMap(_.references)
+        raising(list, used).orElse(in(child, AttributeSet(early))(streamed))
+      case a: Aggregate => raising(a.aggregateExpressions, used)
+      case Filter(condition, child) => in(child, used ++ condition.references)(streamed)
+      case j: Join =>
+        streamed(j).iterator.flatMap(in(_, used ++ references(j))(streamed)).nextOption()
+      case _ => None
+    }
 
   /** The columns of a join's condition. */
   def references(j: Join): AttributeSet = AttributeSet(j.condition.toSeq.flatMap(_.references))
+
+  private def raising(list: Seq[NamedExpression], used: AttributeSet): Option[Expression] =
+    list.collectFirst {
+      case a @ Alias(e, _)
+          if !used.contains(a.toAttribute) && e.deterministic && !CannotRaise(aggregated(e)) =>
+        e
+    }
+
+  /** The value of an aggregate function is there before the result is computed. */
+  private def aggregated(e: Expression): Expression = e.transform { case a: AggregateExpression =>
+    a.resultAttribute
+  }
 }

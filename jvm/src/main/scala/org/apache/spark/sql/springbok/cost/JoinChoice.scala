@@ -29,7 +29,7 @@ sealed abstract class Constraint(val reason: Reason)
 object Constraint {
   case object ChoiceDisabled extends Constraint(Reason.joinDisabled)
   case object BroadcastStarted extends Constraint(Reason.broadcastStarted)
-  case object TellsOpenFile extends Constraint(Reason.openFile)
+  case object ReadsOpenFile extends Constraint(Reason.openFile)
   case object ReadByFewTasks extends Constraint(Reason.fewTasks)
   final case class UserHint(hint: String) extends Constraint(Reason.hint(hint))
   case object FeedsPartitionPruning extends Constraint(Reason.feedsPruning)

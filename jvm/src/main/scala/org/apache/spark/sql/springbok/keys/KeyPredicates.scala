@@ -63,9 +63,9 @@ private[sql] object KeyPredicates {
 
   /**
    * Whether a value is compared alike by sources that keep their smallest and largest values as Java's strings: ORC files,
-   * Delta's log and Iceberg. They replace bytes that are no UTF-8 by U+FFFD, and ORC sorts characters from U+E000 on in
-   * another order than UTF-8. Either concerns bytes of 0x80 or more. Where the value has a smaller byte at such a place, it is
-   * below the byte in either form, and where it differs before, nothing has changed.
+   * Delta's log and Iceberg. They replace bytes that are not valid UTF-8 by U+FFFD, and ORC sorts characters from U+E000 on in
+   * another order than UTF-8. Both affect only bytes from 0x80 on. An ASCII value differs from a bound first at a byte below
+   * 0x80, which is unchanged, or at one that stays above ASCII.
    */
   def isAscii(value: Any): Boolean = value match {
     case s: UTF8String => s.getBytes.forall(_ >= 0)

@@ -47,14 +47,16 @@ final class PlanningState extends FailureLog {
   /** The rules on the logical plan hand their estimates to those on the physical plan of the same planning. */
   def handOver(stats: PlanStats): Unit = root.handedOver.set(stats)
 
-  /** What was handed over since this was asked last. */
+  /** The estimates that were handed over since the last call, if any. */
   def takeOver(): Option[PlanStats] = Option(root.handedOver.getAndSet(null))
 
   /**
-   * Bytes of the driver's heap that Spark's blocks held when the query was planned first. In a local session, all tasks take
-   * the lock that the question takes.
+   * Bytes of the driver's heap that Spark's blocks hold. Asking takes the memory manager's lock, for which all tasks of a local
+   * session compete: there it is asked once for each query.
    */
-  def storedBytes: Long = root.stored
+  def storedBytes: Long =
+    if (SparkSession.active.sparkContext.isLocal) root.stored
+    else SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
 
   /** Keys that may be kept when the query has finished. */
   private[springbok] def collected(keys: CollectedKeys): Unit =

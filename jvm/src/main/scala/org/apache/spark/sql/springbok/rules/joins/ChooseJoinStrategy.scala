@@ -40,9 +40,8 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
       val record = PlanningState.ofQuery(plan)
       RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
         OpenFile.mark(plan)
-        val chooser = JoinChooser.of(plan, record)
-        plan.transformUp {
-          case j: Join if j.getTagValue(JoinState.tag).isEmpty => chooser.choose(j, record)
+        JoinChooser.decide(plan, record) { (j, chooser) =>
+          if (j.getTagValue(JoinState.tag).isEmpty) chooser().choose(j, record) else j
         }
       }
   }

@@ -19,7 +19,7 @@ import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningS
 import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /** Decides the joins of one plan, one after the other from the leaves up. */
-final private[joins] class JoinChooser(planning: JoinPlanning) {
+final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   private val conf = planning.conf
   private val policy = ChoicePolicy.of(conf)
   private val budget = new BroadcastBudget(planning)
@@ -62,7 +62,7 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
   private def constraint(j: Join, record: JoinState, hints: UserHints): Option[Constraint] =
     if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
     else if (j.children.exists(PredictedPartitioning.broadcastStage)) Some(Constraint.BroadcastStarted)
-    else if (OpenFile.isRead(j)) Some(Constraint.TellsOpenFile)
+    else if (OpenFile.isRead(j)) Some(Constraint.ReadsOpenFile)
     else if (FewTasks.read(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)
     else
       hints.followed
@@ -100,7 +100,10 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
     JoinDecision(safe, Some(input), source(j.left), source(j.right), notes)
   }
 
-  /** Spark's own broadcast, where an expression might raise an error in any other join because it sees more rows there. */
+  /**
+   * Spark's own broadcast, where an expression might raise an error in any other join because it sees more rows there. A
+   * broadcast that may not fit into memory is not kept for that.
+   */
   private def deferringErrors(j: Join, record: JoinState, c: JoinChoice, in: JoinInput): JoinChoice = {
     def fits(own: Strategy) = c.alternatives.exists(a => a.strategy == own && a.ruledOut.isEmpty)
     val kept = for {
@@ -113,14 +116,14 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
     kept.getOrElse(c)
   }
 
-  private def streamedBelow(j: Join): Option[LogicalPlan] =
-    for {
+  private def streamedBelow(j: Join): Seq[LogicalPlan] =
+    (for {
       state <- JoinState.of(j)
       strategy <- state.chosen.filter(_ != Strategy.Spark).orElse(state.logged.sparkStrategy)
       side <- streamed(j, strategy)
-    } yield side
+    } yield side).toSeq
 
-  /** The side that a join streams in the stage that computes this side, if it broadcasts the other one. */
+  /** The streamed side of a broadcast join, None for other joins. */
   private def streamed(j: Join, by: Strategy): Option[LogicalPlan] = by match {
     case Strategy.Broadcast(b) => Some(if (b == BuildRight) j.left else j.right)
     case Strategy.NestedLoop(b) => Some(if (b == BuildRight) j.left else j.right)
@@ -143,11 +146,29 @@ final private[joins] class JoinChooser(planning: JoinPlanning) {
 
 private[joins] object JoinChooser {
 
+  /**
+   * Decides joins of a plan from the leaves up, and hands the estimates over to the rules on the physical plan.
+   *
+   * @param decided
+   *   a join as it is decided, or the very join. Asks for the chooser only if it is to be decided
+   */
+  def decide(plan: LogicalPlan, query: PlanningState)(
+      decided: (Join, () => JoinChooser) => Join
+  ): LogicalPlan = {
+    var asked = Option.empty[JoinChooser]
+    def chooser(): JoinChooser = {
+      if (asked.isEmpty) asked = Some(of(plan, query))
+      asked.get
+    }
+    val made = plan.transformUp { case j: Join => decided(j, () => chooser()) }
+    asked.foreach(c => query.handOver(c.planning.stats))
+    made
+  }
+
   /** Marks what the joins' parents need, and makes ready for the decisions of one planning. */
-  def of(plan: LogicalPlan, query: PlanningState): JoinChooser = {
+  private def of(plan: LogicalPlan, query: PlanningState): JoinChooser = {
     val planning = new JoinPlanning(plan, query)
     planning.stats.readKeys(plan)
-    query.handOver(planning.stats)
     NeededOrder.mark(plan)
     FewTasks.mark(plan, planning.cluster.cores)
     new JoinChooser(planning)

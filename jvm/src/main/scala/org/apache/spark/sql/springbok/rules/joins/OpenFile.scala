@@ -15,14 +15,14 @@ private[springbok] object OpenFile {
 
   /** Tags such joins of the plan. */
   def mark(plan: LogicalPlan): Unit = plan.foreach { p =>
-    if (p.expressions.exists(_.exists(tells)))
+    if (p.expressions.exists(_.exists(readsFileName)))
       p.children.foreach(_.foreach {
         case j: Join => j.setTagValue(tag, ())
         case _ =>
       })
   }
 
-  private def tells(e: Expression): Boolean = e match {
+  private def readsFileName(e: Expression): Boolean = e match {
     case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
     case _ => false
   }

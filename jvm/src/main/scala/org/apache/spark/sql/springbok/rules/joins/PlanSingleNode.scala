@@ -90,7 +90,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   /** A side that is brought into one partition computes all of its columns. */
   private def defersErrors(p: LogicalPlan): Boolean = p match {
     case j: Join =>
-      j.children.exists(DeferredErrors.in(_, DeferredErrors.references(j))(_ => None).isDefined)
+      j.children.exists(DeferredErrors.in(_, DeferredErrors.references(j))(_ => Nil).isDefined)
     case _ => false
   }
 

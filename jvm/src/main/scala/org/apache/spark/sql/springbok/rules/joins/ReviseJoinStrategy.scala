@@ -22,20 +22,18 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
         RuleGuard("ReviseJoinStrategy", plan, Some(join.query))(revised(plan, join.query))
       }
 
-  private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
-    lazy val chooser = JoinChooser.of(plan, query)
-    plan.transformUp { case j: Join =>
+  private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan =
+    JoinChooser.decide(plan, query) { (j, chooser) =>
       JoinState.of(j).fold(j) { state =>
         val stages = finished(j)
         if (state.revised.exists(_.stands(j, stages))) j
         else {
-          val decided = chooser.revise(j, state)
+          val decided = chooser().revise(j, state)
           state.revised = Some(Revised(decided, stages))
           decided
         }
       }
     }
-  }
 
   private def finished(j: Join): Int =
     j.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size

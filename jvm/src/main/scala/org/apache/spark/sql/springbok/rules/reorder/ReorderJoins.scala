@@ -148,7 +148,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     val used = AttributeSet(b.conditions.flatMap(_.references))
     val raises = b.conditions
       .find(c => !CannotRaise(c))
-      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, used)(_ => None)).nextOption())
+      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, used)(_.children)).nextOption())
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)

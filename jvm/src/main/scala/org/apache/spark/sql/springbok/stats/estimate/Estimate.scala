@@ -75,7 +75,7 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
     distinct(a).map(_.atMost).orElse(columns.get(a).flatMap(listed))
 
   private def listed(c: ColumnStats): Option[Double] =
-    c.stored.distinctValues.flatMap(_.atMost).map(_ + 1.0)
+    c.stored.mostDistinct.map(_ + 1.0)
 }
 
 object Estimate {

@@ -26,18 +26,19 @@ final case class FewValues(values: IndexedSeq[Any], whole: Boolean, even: Boolea
       rows: Double,
       nulls: Option[Double]
   ): Option[Selectivity] =
-    TriedValues
+    EvaluatedPredicate
       .of(predicate, column, Seq(values))
-      .filter(t => nulls.isDefined || !t.ofNull)
-      .map(t => part(t.matching.head, rows, nulls.getOrElse(0.0), t.ofNull))
+      .filter(e => nulls.isDefined || !e.holdsForNull)
+      .map(e => part(e.found.head, rows, nulls.getOrElse(0.0), e.holdsForNull))
 
-  private def part(matching: Double, rows: Double, nulls: Double, ofNull: Boolean): Selectivity = {
-    val there = 1 - nulls
-    val expected = there * math.max(0.5, matching) / values.size
+  private def part(found: Matches, rows: Double, nulls: Double, holdsForNull: Boolean): Selectivity = {
+    val matching = found.matching * values.size.toDouble / math.max(1, found.evaluated)
+    val notNull = 1 - nulls
+    val expected = notNull * math.max(0.5, matching) / values.size
     val others = if (whole) (values.size - matching) / math.max(1.0, rows) else 0.0
     val most = if (even) expected * ColumnValues.skew else 1.0
-    val bound = math.max(expected, math.min(most, there - others))
-    val more = if (ofNull) nulls else 0.0
+    val bound = math.max(expected, math.min(most, notNull - others))
+    val more = if (holdsForNull) nulls else 0.0
     Selectivity(math.min(1.0, expected + more), math.min(1.0, bound + more))
   }
 }

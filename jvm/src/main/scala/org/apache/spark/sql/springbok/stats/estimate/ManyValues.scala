@@ -22,9 +22,7 @@ final case class ManyValues(
 ) extends ColumnValues {
   import ManyValues._
 
-  private def complete: Boolean = whole && samples.nonEmpty && samples.forall(_.complete)
-
-  override def atMost: Option[Int] = Option.when(complete)(samples.flatMap(_.values).toSet.size)
+  override def atMost: Option[Int] = None
 
   /** The predicate is evaluated for the samples. Without them, only one that lists values has a selectivity. */
   override def selectivity(
@@ -33,31 +31,34 @@ final case class ManyValues(
       rows: Double,
       nulls: Option[Double]
   ): Option[Selectivity] = {
-    val there = 1 - nulls.getOrElse(0.0)
+    val notNull = 1 - nulls.getOrElse(0.0)
     // A longer list may hold all values that there are.
     val values = listed(predicate).filter(_ < distinct)
-    val tried =
+    val evaluated =
       if (samples.isEmpty) None
-      else TriedValues.of(predicate, column, samples.map(_.values)).filter(t => nulls.isDefined || !t.ofNull)
-    tried
-      .map(t => ofSamples(t, values, there))
-      .orElse(values.map(n => Selectivity(part(n / distinct, there), part(n * mostOfOne, there))))
+      else
+        EvaluatedPredicate
+          .of(predicate, column, samples.map(_.values))
+          .filter(e => nulls.isDefined || !e.holdsForNull)
+    evaluated
+      .map(ofSamples(_, values, notNull))
+      .orElse(values.map(n => Selectivity(part(n / distinct, notNull), part(n * mostOfOne, notNull))))
   }
 
-  private def ofSamples(tried: TriedValues, values: Option[Int], there: Double): Selectivity = {
-    val found = samples.zip(tried.matching)
-    val seen = mean(found.map { case (s, n) => s -> s.fraction(n) })
-    // A sample overlooks rare values. There are so many of them that each has its share of the rows at most.
-    val rare = values.map(_ / distinct).filter(_ => tried.matching.sum < frequentRows)
-    val bound = mean(found.map { case (s, n) => s -> s.most(n) }) * (if (whole) 1 else ColumnValues.skew)
-    val ofNull = if (tried.ofNull) 1 - there else 0.0
-    val expected = part(rare.fold(seen)(math.min(_, seen)), there) + ofNull
-    Selectivity(expected, math.max(expected, part(bound, there) + ofNull))
+  private def ofSamples(e: EvaluatedPredicate, values: Option[Int], notNull: Double): Selectivity = {
+    val seen = mean(e.found)(_.expectedFraction(_))
+    // A sample overlooks rare values. Each of them has its share of the rows at most.
+    val rare = values.map(_ / distinct).filter(_ => e.found.map(_.matching).sum < frequentRows)
+    val bound = mean(e.found)(_.upperBound(_)) * (if (whole) 1 else ColumnValues.skew)
+    val ofNull = if (e.holdsForNull) 1 - notNull else 0.0
+    val expected = part(rare.fold(seen)(math.min(_, seen)), notNull) + ofNull
+    Selectivity(expected, math.max(expected, part(bound, notNull) + ofNull))
   }
 
-  /** The mean over all rows, given that of each sample. */
-  private def mean(of: Seq[(SampledRows, Double)]): Double =
-    of.map { case (s, f) => s.rows * f }.sum / math.max(1.0, samples.map(_.rows).sum)
+  /** The mean over all rows, by what is said of each sample. */
+  private def mean(found: Seq[Matches])(fraction: (SampledRows, Matches) => Double): Double =
+    samples.zip(found).map { case (s, m) => s.rows * fraction(s, m) }.sum /
+      math.max(1.0, samples.map(_.rows).sum)
 }
 
 object ManyValues {
@@ -65,7 +66,7 @@ object ManyValues {
   /** A value that so many rows of the samples have is not there by chance. */
   private val frequentRows = 3
 
-  private def part(fraction: Double, there: Double): Double = math.min(1.0, fraction) * there
+  private def part(fraction: Double, notNull: Double): Double = math.min(1.0, fraction) * notNull
 
   /** Number of values of which a row must have one. Spark adds that it must not be null. */
   private def listed(e: Expression): Option[Int] = e match {

@@ -3,8 +3,11 @@ package org.apache.spark.sql.springbok.stats.estimate
 /** What a table's files tell of the values of one column when they are asked. */
 trait StoredValues {
 
-  /** The distinct values themselves, or that there are many. */
+  /** The distinct values themselves, or a sample of the rows. */
   def distinctValues: Option[ColumnValues]
+
+  /** The most distinct values that there can be, None if that takes more than a look at dictionaries. */
+  def mostDistinct: Option[Int] = None
 
   /** About how many distinct values there are, from a sample of the files; None if they do not tell. */
   def distinctCount: Option[Double] = None

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.stats.source
 
-import org.apache.datasketches.hll.Union
+import org.apache.datasketches.hll.{HllSketch, Union}
 import org.apache.spark.sql.springbok.stats.source.RowGroupValues.Counted
 
 /** The number of distinct values of a column, from the values of some of its row groups. */
@@ -8,6 +8,9 @@ private[source] object DistinctSample {
 
   /** Row groups with a smaller fraction of their values in common have none in common: the sketches err by 1.6%. */
   private val noise = 0.05
+
+  /** Counts distinct values: 4096 counters have an error of 1.6%. */
+  def sketch(): HllSketch = new HllSketch(12)
 
   /**
    * About how many distinct values there are.

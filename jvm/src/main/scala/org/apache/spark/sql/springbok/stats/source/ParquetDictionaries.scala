@@ -45,8 +45,12 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   /** Whether the column's values are in the names of folders, not in the files. */
   def isPartition(a: Attribute): Boolean = relation.partitionSchema.exists(_.name == a.name)
 
-  /** The values of a string column, or that they are many; None if neither is known. */
-  def of(column: String): Option[ColumnValues] = sample(column).flatMap(combined)
+  /** The values of a string column, or a sample of its rows; None if neither is known. */
+  def values(column: String): Option[ColumnValues] = read(column, sampled = true).flatMap(combined)
+
+  /** The most values that a string column can have, if dictionaries list all of them. */
+  def mostDistinct(column: String): Option[Int] =
+    read(column, sampled = false).flatMap(combined).flatMap(_.atMost)
 
   /**
    * About how many distinct values an integral column has; None if that is not known.
@@ -54,13 +58,18 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
    * @param rows
    *   rows of the table that are not null
    */
-  def count(column: String, rows: Double): Option[Double] = sample(column).flatMap { s =>
+  def count(column: String, rows: Double): Option[Double] = read(column, sampled = true).flatMap { s =>
     DistinctSample.count(s.groups.collect { case c: Counted => c }, rows, s.whole)
   }
 
-  /** What the row groups that are read tell, and whether they are all of the table. */
-  private def sample(column: String): Option[FileValues] = files.flatMap { files =>
-    val found = read(files, Seq(column))
+  /**
+   * What the row groups that are read tell, and whether they are all of the table.
+   *
+   * @param sampled
+   *   whether rows may be read if dictionaries do not tell how frequent values are
+   */
+  private def read(column: String, sampled: Boolean): Option[FileValues] = files.flatMap { files =>
+    val found = read(files, Seq(column), sampled)
     Option.when(!found.contains(None)) {
       val read = found.flatten
       FileValues(read.flatMap(_.groups), read.size == files.size && read.forall(_.whole))
@@ -68,16 +77,17 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   }
 
   /** Reads columns that will be asked for. */
-  def read(columns: Seq[String]): Unit = files.foreach(read(_, columns): Unit)
+  def read(columns: Seq[String]): Unit = files.foreach(read(_, columns, sampled = true): Unit)
 
-  private def read(files: TableFiles, columns: Seq[String]): Seq[Option[FileValues]] = {
+  private def read(files: TableFiles, columns: Seq[String], sampled: Boolean): Seq[Option[FileValues]] = {
     val start = System.nanoTime()
     val end = start + leftNs.get()
-    val parts = for (i <- Seq(0, files.size - 1).distinct; c <- columns) yield (files(i), names.inFiles(c))
-    val found =
-      RemoteReads.of[(TableFile, String), FileValues](parts, _._1, cache.recall(_).isDefined) {
-        case part @ (file, stored) => cache(part, end)(inFile(file, stored, hadoop)).flatten.flatten
-      }
+    val parts =
+      for (i <- Seq(0, files.size - 1).distinct; c <- columns)
+        yield FileColumnPart(files(i), names.inFiles(c), sampled)
+    val found = RemoteReads.of[FileColumnPart, FileValues](parts, _.file, cache.recall(_).isDefined) { p =>
+      cache(p, end)(inFile(p, hadoop)).flatten.flatten
+    }
     leftNs.addAndGet(start - System.nanoTime()): Unit
     found
   }
@@ -96,7 +106,10 @@ private[springbok] object ParquetDictionaries {
    *   whether those are all
    */
   final private case class FileValues(groups: Seq[RowGroupValues], whole: Boolean)
-  private val cache = new FileCache[(TableFile, String), Option[FileValues]](_.fold(0L)(heapBytes))
+
+  /** A column of a file, with or without a sample of its rows. */
+  final private case class FileColumnPart(file: TableFile, column: String, sampled: Boolean)
+  private val cache = new FileCache[FileColumnPart, Option[FileValues]](_.fold(0L)(heapBytes))
 
   /** Roughly: the bytes of each value, and those of its objects and its place. */
   private def heapBytes(of: FileValues): Long = of.groups.collect {
@@ -112,15 +125,21 @@ private[springbok] object ParquetDictionaries {
     val (many, few) = (read.groups.collect { case m: Many => m }, read.groups.collect { case f: Few => f })
     if (many.isEmpty) listed(few, read.whole)
     else {
-      // Each value of a dictionary stands for as many rows as any other.
-      val samples = many.map(_.sample) ++ few.map(f => Some(SampledRows(f.values.toIndexedSeq, f.present)))
+      // If a dictionary's values are about equally frequent, each stands for as many rows.
+      val samples = many.map(_.sample) ++
+        few.map(f => Option.when(f.even)(SampledRows(f.values.toIndexedSeq, f.present)))
       val (distinct, mostOfOne) = (many.map(_.distinct).max, many.map(_.mostOfOne).max)
-      val sampled = samples.flatten
-      if (sampled.size == samples.size && (read.whole || sampled.tail.forall(_.alike(sampled.head))))
-        Some(ManyValues(distinct, mostOfOne, sampled, read.whole))
+      if (!samples.contains(None) && (read.whole || sameDistribution(samples.flatten)))
+        Some(ManyValues(distinct, mostOfOne, samples.flatten, read.whole))
       else
         Option.when(few.isEmpty && distinct > RowGroupValues.leastMany)(ManyValues(distinct, mostOfOne))
     }
+  }
+
+  /** A row group of nulls tells nothing of other values. */
+  private def sameDistribution(samples: Seq[SampledRows]): Boolean = {
+    val some = samples.filter(_.values.nonEmpty)
+    some.size > 1 && some.tail.forall(_.sameDistribution(some.head))
   }
 
   private def listed(few: Seq[Few], whole: Boolean): Option[FewValues] = {
@@ -131,19 +150,19 @@ private[springbok] object ParquetDictionaries {
     )
   }
 
-  private def inFile(file: TableFile, column: String, hadoop: Configuration): Option[FileValues] = {
-    val input = HadoopInputFile.fromStatus(file.status(hadoop), hadoop)
-    val reader = ParquetFileReader.open(input, HadoopReadOptions.builder(hadoop, file.path).build())
+  private def inFile(part: FileColumnPart, hadoop: Configuration): Option[FileValues] = {
+    val input = HadoopInputFile.fromStatus(part.file.status(hadoop), hadoop)
+    val reader = ParquetFileReader.open(input, HadoopReadOptions.builder(hadoop, part.file.path).build())
     try {
       val groups = reader.getRowGroups.asScala.zipWithIndex.filter(_._1.getRowCount > 0).toSeq
       val chosen = for {
         (g, i) <- groups.take(1) ++ groups.drop(1).takeRight(groupsOfFile - 1)
-        c <- g.getColumns.asScala.find(_.getPath.toDotString == column)
+        c <- g.getColumns.asScala.find(_.getPath.toDotString == part.column)
       } yield Chunk(g, i, c)
       val found =
         if (chosen.forall(c => RowGroupNumbers.is(c.column)))
           all(chosen)(c => RowGroupNumbers.read(reader, c.group, c.column))
-        else texts(reader, chosen)
+        else texts(reader, chosen, part.sampled)
       found.filter(_.nonEmpty).map(FileValues(_, chosen.size == groups.size))
     } finally reader.close()
   }
@@ -157,13 +176,20 @@ private[springbok] object ParquetDictionaries {
     Option.when(found.size == chunks.size)(found)
   }
 
-  private def texts(reader: ParquetFileReader, chunks: Seq[Chunk]): Option[Seq[RowGroupValues]] = {
+  private def texts(
+      reader: ParquetFileReader,
+      chunks: Seq[Chunk],
+      sampled: Boolean
+  ): Option[Seq[RowGroupValues]] = {
     val listed =
       if (!chunks.forall(c => RowGroupValues.readable(c.column))) None
       else all(chunks)(c => RowGroupValues.read(reader, c.group, c.column))
+    def sample =
+      if (!sampled || !chunks.forall(c => ChunkSample.isSmall(c.column))) None
+      else all(chunks)(c => ChunkSample.read(reader, c.index, c.column))
     listed
       .filter(_.forall { case f: Few => f.even; case _ => false })
-      .orElse(all(chunks)(c => ChunkSample.read(reader, c.index, c.column)))
+      .orElse(sample)
       .orElse(listed)
       .orElse(all(chunks)(c => RowGroupValues.withoutDictionary(c.group, c.column)))
   }

@@ -191,8 +191,9 @@ final private class FileColumn(
     footers: Option[TableFooters],
     val dictionaries: ParquetDictionaries
 ) extends StoredValues {
-  override lazy val distinctValues: Option[ColumnValues] =
-    inDictionary.filter(_ => a.dataType.isInstanceOf[StringType]).flatMap(dictionaries.of)
+  override lazy val distinctValues: Option[ColumnValues] = textInDictionary.flatMap(dictionaries.values)
+
+  override lazy val mostDistinct: Option[Int] = textInDictionary.flatMap(dictionaries.mostDistinct)
 
   override def distinctCount: Option[Double] =
     inDictionary.filter(_ => a.dataType.isInstanceOf[IntegralType]).flatMap(dictionaries.count(_, present))
@@ -201,6 +202,8 @@ final private class FileColumn(
     val ofTable = others.collect { case o: FileColumn if o.dictionaries eq dictionaries => o }
     if (ofTable.nonEmpty) dictionaries.read((this +: ofTable).flatMap(_.inDictionary))
   }
+
+  private def textInDictionary: Option[String] = inDictionary.filter(_ => a.dataType.isInstanceOf[StringType])
 
   private def inDictionary: Option[String] = a.dataType match {
     case _: StringType | _: IntegralType if !dictionaries.isPartition(a) => Some(a.name)

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.stats.source
 
-import org.apache.datasketches.hll.HllSketch
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
@@ -10,9 +9,6 @@ private[source] object RowGroupNumbers {
 
   /** Larger dictionaries are not read; parquet-java gives up at a MB before compression. */
   private val maxStored = 2L << 20
-
-  /** 4096 counters: an error of 1.6%. */
-  private val logCounters = 12
 
   def is(c: ColumnChunkMetaData): Boolean = c.getPrimitiveType.getPrimitiveTypeName match {
     case PrimitiveTypeName.INT32 | PrimitiveTypeName.INT64 => true
@@ -33,7 +29,7 @@ private[source] object RowGroupNumbers {
       RowGroupValues.dictionary(reader, g, c).map { case (_, decode) =>
         val values = decode()
         val int = c.getPrimitiveType.getPrimitiveTypeName == PrimitiveTypeName.INT32
-        val sketch = new HllSketch(logCounters)
+        val sketch = DistinctSample.sketch()
         for (i <- 0 to values.getMaxId)
           sketch.update(if (int) values.decodeToInt(i).toLong else values.decodeToLong(i))
         RowGroupValues.Counted(values.getMaxId + 1.0, RowGroupValues.present(c).toDouble, sketch)

@@ -145,8 +145,8 @@ class FooterSampleSuite extends SpringbokTest {
       opened.incrementAndGet()
       throw new IOException
     }
-    assert(new ParquetDictionaries(relation("dictionary")).of("c").isEmpty)
-    assert(new ParquetDictionaries(relation("dictionary")).of("c").isEmpty)
+    assert(new ParquetDictionaries(relation("dictionary")).values("c").isEmpty)
+    assert(new ParquetDictionaries(relation("dictionary")).values("c").isEmpty)
     assert(opened.get == 1)
   }
 

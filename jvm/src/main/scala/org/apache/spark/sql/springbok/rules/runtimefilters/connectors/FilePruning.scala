@@ -45,7 +45,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!takesKeys || !KeyPredicates.isAscii(k) && keepsTexts) None
+    else if (!takesKeys || boundsAreJavaStrings && !KeyPredicates.isAscii(k)) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -84,7 +84,7 @@ final private[springbok] class FilePruning(
   private def boundOf(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!takesKeys || !KeyPredicates.isAscii(value) && keepsTexts) None
+      else if (!takesKeys || boundsAreJavaStrings && !KeyPredicates.isAscii(value)) None
       else {
         val pruned = Estimate
           .number(value)
@@ -154,8 +154,9 @@ final private[springbok] class FilePruning(
   /** Whether a table format's log names the files. */
   private lazy val byLog = TableFiles.namedByLog(scan.relation.location)
 
-  /** Whether the smallest and largest values are kept as Java's strings. */
-  private def keepsTexts: Boolean = isOrc || byLog
+  /** Whether the source keeps smallest and largest values as Java's strings. */
+  private def boundsAreJavaStrings: Boolean =
+    column.dataType.isInstanceOf[StringType] && (isOrc || byLog)
 
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
   private def counted: Boolean = footers.exists(all)

@@ -286,7 +286,7 @@ class DeltaSuite extends FactAndDimTest {
   }
 
   // The log had the smallest value of the file as a text, which is above the key, and the row was lost.
-  test("strings beside one that is no UTF-8") {
+  test("strings beside one that is not valid UTF-8") {
     spark
       .sql("SELECT CAST(X'5AC178' AS STRING) AS s, 1 AS v UNION ALL SELECT 'Zé', 2")
       .coalesce(1)

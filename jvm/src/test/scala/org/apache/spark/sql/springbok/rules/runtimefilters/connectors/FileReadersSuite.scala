@@ -35,7 +35,7 @@ class FileReadersSuite extends SpringbokTest {
   }
 
   // The smallest value of the stripe was kept as a Java string, which is above the key, and the row was lost.
-  test("ORC strings beside one that is no UTF-8") {
+  test("ORC strings beside one that is not valid UTF-8") {
     spark
       .sql("SELECT CAST(X'5AC178' AS STRING) AS s, 1 AS v UNION ALL SELECT 'Zé', 2")
       .coalesce(1)

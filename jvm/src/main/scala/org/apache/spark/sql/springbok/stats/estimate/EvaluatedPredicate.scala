@@ -10,36 +10,38 @@ import org.apache.spark.sql.types.StringType
 /**
  * A predicate that was evaluated for values of its only column.
  *
- * @param matching
- *   of each list of values, the number for which it holds
- * @param ofNull
- *   whether it holds for null
+ * @param found
+ *   how many values of each list match
+ * @param holdsForNull
+ *   whether null matches
  */
-final private[estimate] case class TriedValues(matching: Seq[Double], ofNull: Boolean)
+final private[estimate] case class EvaluatedPredicate(found: Seq[Matches], holdsForNull: Boolean)
 
-private[estimate] object TriedValues {
+/** So many of the values for which a predicate was evaluated match. */
+final private[estimate] case class Matches(matching: Int, evaluated: Int)
+
+private[estimate] object EvaluatedPredicate {
 
   /** Most expressions that are evaluated for one predicate. */
   private val mostSteps = 1000000L
 
-  /** None if the predicate might raise an error or gives another answer each time, or the column holds no text. */
-  def of(predicate: Expression, column: Attribute, values: Seq[IndexedSeq[Any]]): Option[TriedValues] =
+  /** None if the predicate might raise an error or gives another answer each time, or the column is no string. */
+  def of(predicate: Expression, column: Attribute, values: Seq[IndexedSeq[Any]]): Option[EvaluatedPredicate] =
     if (!harmless(predicate) || !column.dataType.isInstanceOf[StringType]) None
     else
       // It cannot raise. Should it fail all the same, nothing is known.
       Try {
         val bound = BindReferences.bindReference(predicate, AttributeSeq(Seq(column)))
         def holds(value: Any): Boolean = bound.eval(InternalRow(value)) == true
-        // A long list of alternatives is tried on a sample of many values.
+        // A long list of alternatives is evaluated for a part of many values.
         val steps = predicate.collect { case e => e }.size.toLong * values.map(_.size.toLong).sum
         val step = math.max(1, (steps / mostSteps).toInt)
-        TriedValues(values.map(matching(_, step, holds)), holds(null))
+        val found = values.map { vs =>
+          val some = vs.indices.by(step)
+          Matches(some.count(i => holds(vs(i))), some.size)
+        }
+        EvaluatedPredicate(found, holds(null))
       }.toOption
-
-  private def matching(values: IndexedSeq[Any], step: Int, holds: Any => Boolean): Double = {
-    val tried = values.indices.by(step)
-    tried.count(i => holds(values(i))) * values.size.toDouble / math.max(1, tried.size)
-  }
 
   private def harmless(e: Expression): Boolean =
     e.deterministic && CannotRaise(e) && !SubqueryExpression.hasSubquery(e)
