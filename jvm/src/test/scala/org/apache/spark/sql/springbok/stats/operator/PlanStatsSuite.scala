@@ -178,6 +178,28 @@ class PlanStatsSuite extends SpringbokTest {
     write("several", 4, "parquet.enable.dictionary" -> "false")
     near("several", "c = 'c7'", 2000, 25000)
     near("several", "r = 'r3'", 4000, 40000)
+    // A file of nulls tells nothing of the files between it and the last one.
+    val holes = folder.resolve("sampled_holes").toString
+    spark
+      .range(40000)
+      .selectExpr("id", "if(id < 12000, NULL, if(id < 28000, 'w', concat('w', id))) AS w")
+      .repartitionByRange(4, col("id"))
+      .write
+      .parquet(holes)
+    spark.read.parquet(holes).createOrReplaceTempView("holes")
+    near("holes", "w = 'w'", 3, 28000)
+    // One file is too large for a sample, and its dictionary does not tell that one value is nearly all there is.
+    val uneven = folder.resolve("sampled_uneven").toString
+    for (n <- Seq(250000, 20000))
+      spark
+        .range(n.toLong)
+        .selectExpr("if(id % 100 = 0, concat('v', id % 7000), 'DONE') AS d")
+        .coalesce(1)
+        .write
+        .mode("append")
+        .parquet(uneven)
+    spark.read.parquet(uneven).createOrReplaceTempView("uneven")
+    assert(estimate("SELECT * FROM uneven WHERE d = 'DONE'").rows.exists(_.bound >= 0.95 * 270000))
     // A chunk that is too large.
     spark
       .range(600000)
