@@ -187,7 +187,7 @@ class PlanStatsSuite extends SpringbokTest {
       .write
       .parquet(holes)
     spark.read.parquet(holes).createOrReplaceTempView("holes")
-    near("holes", "w = 'w'", 3, 28000)
+    assert(estimate("SELECT * FROM holes WHERE w = 'w'").rows.exists(_.bound >= 0.95 * 28000))
     // One file is too large for a sample, and its dictionary does not tell that one value is nearly all there is.
     val uneven = folder.resolve("sampled_uneven").toString
     for (n <- Seq(250000, 20000))
