@@ -65,7 +65,8 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
   val orderRaises: String => Reason = order.of1(
     "MAY_RAISE",
     "in another order {condition} might fail on rows that are now removed before it",
-    "The order stays if a condition, or a column that is computed below the joins, has casts, arithmetic or user functions that may raise an error."
+    "The order stays if a condition, or a column that is computed below the joins, has casts, arithmetic or user " +
+      "functions that may raise an error."
   )
   val rowOrder: Reason = order.fixed(
     "ROW_ORDER",

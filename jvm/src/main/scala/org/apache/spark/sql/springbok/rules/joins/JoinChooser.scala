@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
-import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, ExpressionLabel}
+import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, ExpressionLabel, Sides}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{
   ChoicePolicy,
@@ -125,8 +125,8 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
 
   /** The streamed side of a broadcast join, None for other joins. */
   private def streamed(j: Join, by: Strategy): Option[LogicalPlan] = by match {
-    case Strategy.Broadcast(b) => Some(if (b == BuildRight) j.left else j.right)
-    case Strategy.NestedLoop(b) => Some(if (b == BuildRight) j.left else j.right)
+    case _: Strategy.Broadcast | _: Strategy.NestedLoop =>
+      Strategy.build(by).map(Sides(j.left, j.right).swapped(_))
     case _ => None
   }
 

@@ -39,8 +39,7 @@ import org.apache.spark.sql.springbok.stats.source.{Input, InputSize}
  *
  * '''Why the answer cannot change''': the same operators get the same rows, in other tasks. All expressions are
  * deterministic, so none depends on the partition of a row, and those that may raise an error see no more rows
- * ([[DeferredErrors]]). A hash table is built only from a side without a join, whose size
- * is bounded by that of its files.
+ * ([[DeferredErrors]]). A hash table is built only from a side without a join, whose size is bounded by that of its files.
  *
  * It is off by default: where the work on the data takes longer than starting stages, other cores are idle meanwhile.
  *

@@ -1,10 +1,9 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.cost.StageTasks
 
 /** Tasks that read a side in the stage of its join, if the other side is broadcast. Only executors that run one fetch it. */
@@ -22,7 +21,7 @@ private[joins] object ProbeTasks {
     case j: Join =>
       SparkPlanning
         .broadcastSide(j, hintOnly = true, conf)
-        .flatMap(build => of(if (build == BuildRight) j.left else j.right, cores, conf))
+        .flatMap(build => of(Sides(j.left, j.right).swapped(build), cores, conf))
     case _ => None
   }
 }

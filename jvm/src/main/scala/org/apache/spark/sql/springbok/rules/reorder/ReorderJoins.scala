@@ -46,8 +46,9 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * between its two sides, in which they are equal already: so all are equal in the end as before, and one that is added
  * follows from others (a null is equal to nothing in each of them; NaN and -0.0 are equal to the same values in each).
  * All other conjuncts must be deterministic, and none may raise an error ([[CannotRaise]]): it would now see rows
- * that another join has removed before. Nor may a column that is computed for matching rows only ([[DeferredErrors]]). Outer, semi and anti joins, aggregates, limits and all else are left as they are,
- * as relations that are joined. The columns keep their order.
+ * that another join has removed before. Nor may a column that is computed for matching rows only ([[DeferredErrors]]).
+ * Outer, semi and anti joins, aggregates, limits and all else are left as they are, as relations that are joined. The columns
+ * keep their order.
  *
  * What does change is the order of the result's rows. So nothing is done below what depends on it: a LIMIT without a sort
  * below it, a sample, functions of it (`first`, `collect_list`, `max_by`, `rand`), user code over partitions.
@@ -144,11 +145,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   /** Why the order is left without a look at its cost. */
   private def reason(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
     lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
-    // The order also decides which relations are streamed.
-    val used = AttributeSet(b.conditions.flatMap(_.references))
-    val raises = b.conditions
-      .find(c => !CannotRaise(c))
-      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, used)(_.children)).nextOption())
+    lazy val raises = raising(b)
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)
@@ -157,6 +154,14 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
     else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
     else Option.when(unknown.nonEmpty)(Reason.unknownOrder(unknown.map(RelationName(_))))
+  }
+
+  /** An expression that may raise an error and sees other rows in another order, which also decides what is streamed. */
+  private def raising(b: JoinBlock): Option[Expression] = {
+    val used = AttributeSet(b.conditions.flatMap(_.references))
+    b.conditions
+      .find(c => !CannotRaise(c))
+      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, used)(_.children)).nextOption())
   }
 
   private def bucketed(p: LogicalPlan): Boolean = p.exists {

@@ -25,8 +25,26 @@ private[estimate] object EvaluatedPredicate {
   /** Most expressions that are evaluated for one predicate. */
   private val mostSteps = 1000000L
 
-  /** None if the predicate might raise an error or gives another answer each time, or the column is no string. */
-  def of(predicate: Expression, column: Attribute, values: Seq[IndexedSeq[Any]]): Option[EvaluatedPredicate] =
+  /**
+   * None if the predicate might raise an error or gives another answer each time, if the column is no string, or if null
+   * matches and nobody knows how many there are.
+   *
+   * @param nulls
+   *   fraction of the rows where the column is null, None if unknown
+   */
+  def of(
+      predicate: Expression,
+      column: Attribute,
+      values: Seq[IndexedSeq[Any]],
+      nulls: Option[Double]
+  ): Option[EvaluatedPredicate] =
+    evaluated(predicate, column, values).filter(e => nulls.isDefined || !e.holdsForNull)
+
+  private def evaluated(
+      predicate: Expression,
+      column: Attribute,
+      values: Seq[IndexedSeq[Any]]
+  ): Option[EvaluatedPredicate] =
     if (!harmless(predicate) || !column.dataType.isInstanceOf[StringType]) None
     else
       // It cannot raise. Should it fail all the same, nothing is known.

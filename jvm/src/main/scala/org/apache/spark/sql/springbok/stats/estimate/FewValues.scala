@@ -27,8 +27,7 @@ final case class FewValues(values: IndexedSeq[Any], whole: Boolean, even: Boolea
       nulls: Option[Double]
   ): Option[Selectivity] =
     EvaluatedPredicate
-      .of(predicate, column, Seq(values))
-      .filter(e => nulls.isDefined || !e.holdsForNull)
+      .of(predicate, column, Seq(values), nulls)
       .map(e => part(e.found.head, rows, nulls.getOrElse(0.0), e.holdsForNull))
 
   private def part(found: Matches, rows: Double, nulls: Double, holdsForNull: Boolean): Selectivity = {

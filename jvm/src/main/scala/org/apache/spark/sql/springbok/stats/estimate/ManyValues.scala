@@ -36,10 +36,7 @@ final case class ManyValues(
     val values = listed(predicate).filter(_ < distinct)
     val evaluated =
       if (samples.isEmpty) None
-      else
-        EvaluatedPredicate
-          .of(predicate, column, samples.map(_.values))
-          .filter(e => nulls.isDefined || !e.holdsForNull)
+      else EvaluatedPredicate.of(predicate, column, samples.map(_.values), nulls)
     evaluated
       .map(ofSamples(_, values, notNull))
       .orElse(values.map(n => Selectivity(part(n / distinct, notNull), part(n * mostOfOne, notNull))))

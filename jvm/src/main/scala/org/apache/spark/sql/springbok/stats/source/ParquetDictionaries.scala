@@ -85,8 +85,8 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     val parts =
       for (i <- Seq(0, files.size - 1).distinct; c <- columns)
         yield FileColumnPart(files(i), names.inFiles(c), sampled)
-    val found = RemoteReads.of[FileColumnPart, FileValues](parts, _.file, cache.recall(_).isDefined) { p =>
-      cache(p, end)(inFile(p, hadoop)).flatten.flatten
+    val found = RemoteReads.of[FileColumnPart, FileValues](parts, _.file, recall(_).isDefined) { p =>
+      recall(p).orElse(cache(p, end)(inFile(p, hadoop))).flatten.flatten
     }
     leftNs.addAndGet(start - System.nanoTime()): Unit
     found
@@ -110,6 +110,18 @@ private[springbok] object ParquetDictionaries {
   /** A column of a file, with or without a sample of its rows. */
   final private case class FileColumnPart(file: TableFile, column: String, sampled: Boolean)
   private val cache = new FileCache[FileColumnPart, Option[FileValues]](_.fold(0L)(heapBytes))
+
+  /** What is known of the part. What needs no sample is the same with and without one. */
+  private def recall(p: FileColumnPart): Option[Option[Option[FileValues]]] = {
+    def other = cache.recall(p.copy(sampled = !p.sampled))
+    cache.recall(p).orElse(other.filter(_.flatten.exists(v => needNoSample(v.groups))))
+  }
+
+  private def needNoSample(groups: Seq[RowGroupValues]): Boolean = groups.forall {
+    case f: Few => f.even
+    case _: Counted => true
+    case _: Many => false
+  }
 
   /** Roughly: the bytes of each value, and those of its objects and its place. */
   private def heapBytes(of: FileValues): Long = of.groups.collect {
@@ -188,7 +200,7 @@ private[springbok] object ParquetDictionaries {
       if (!sampled || !chunks.forall(c => ChunkSample.isSmall(c.column))) None
       else all(chunks)(c => ChunkSample.read(reader, c.index, c.column))
     listed
-      .filter(_.forall { case f: Few => f.even; case _ => false })
+      .filter(needNoSample)
       .orElse(sample)
       .orElse(listed)
       .orElse(all(chunks)(c => RowGroupValues.withoutDictionary(c.group, c.column)))

@@ -201,13 +201,7 @@ class PlanStatsSuite extends SpringbokTest {
     spark.read.parquet(uneven).createOrReplaceTempView("uneven")
     assert(estimate("SELECT * FROM uneven WHERE d = 'DONE'").rows.exists(_.bound >= 0.95 * 270000))
     // A chunk that is too large.
-    spark
-      .range(600000)
-      .selectExpr("concat('u', id) AS u", "id DIV 10 AS i")
-      .coalesce(1)
-      .write
-      .parquet(folder.resolve("sampled_large").toString)
-    spark.read.parquet(folder.resolve("sampled_large").toString).createOrReplaceTempView("large")
+    table("large", "SELECT concat('u', id) AS u, id DIV 10 AS i FROM range(600000)")
     near("large", "u = 'x'", 10, 480000)
     near("large", "u LIKE 'u7%'", 60000, 600000)
   }

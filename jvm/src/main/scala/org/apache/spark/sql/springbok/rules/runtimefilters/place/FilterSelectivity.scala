@@ -26,12 +26,11 @@ final private[springbok] case class Retained(fraction: Double, domain: Option[Do
 /** What statistics say about the filters of a join. Each is asked about several times: one instance serves one planning. */
 final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLConf) {
   private val minRejection = conf.getConf(FilterConf.MIN_REJECTION)
+  private val known = new IdentityHashMap[BaseJoinExec, mutable.Map[(JoinSide, Int), Option[Retained]]]()
 
   /** Whether a filter is expected to remove enough of the application side, by all that is known. */
   def selects(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Boolean =
     on.range.isEmpty && retained(j, creation, on).forall(_.fraction <= 1 - minRejection)
-
-  private val known = new IdentityHashMap[BaseJoinExec, mutable.Map[(JoinSide, Int), Option[Retained]]]()
 
   /** The effect of a filter, None if nothing is known. */
   def retained(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Option[Retained] =
