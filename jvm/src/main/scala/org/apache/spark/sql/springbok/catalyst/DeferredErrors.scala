@@ -1,15 +1,22 @@
 package org.apache.spark.sql.springbok.catalyst
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeSet, Expression, NamedExpression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  AttributeSet,
+  Expression,
+  IsNotNull,
+  NamedExpression,
+  PredicateHelper
+}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Filter, Join, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.plans.logical._
 
 /**
  * Expressions that may raise an error, and that are computed only for rows with a match while their side of a join is streamed:
  * generated code computes a column of a projection, or of an aggregate's result, where it is used first. A side that is
  * shuffled, broadcast or put into a hash table computes all of its columns for all of its rows.
  */
-object DeferredErrors {
+object DeferredErrors extends PredicateHelper {
 
   /**
    * The first such expression of a side.
@@ -23,13 +30,29 @@ object DeferredErrors {
     side match {
       case Project(list, child) =>
         val early = list.filter(e => used.contains(e.toAttribute)).flatMap(_.references)
-        raising(list, used).orElse(in(child, AttributeSet(early))(streamed))
+        raising(list.filterNot(tested(_, child)), used).orElse(in(child, AttributeSet(early))(streamed))
       case a: Aggregate => raising(a.aggregateExpressions, used)
       case Filter(condition, child) => in(child, used ++ condition.references)(streamed)
+      case _: Sample | _: LocalLimit | _: GlobalLimit => in(side.children.head, used)(streamed)
+      case u: Union =>
+        def ofBranch(branch: LogicalPlan) = AttributeSet(
+          u.output.zip(branch.output).collect { case (all, mine) if used.contains(all) => mine }
+        )
+        u.children.iterator.flatMap(b => in(b, ofBranch(b))(streamed)).nextOption()
       case j: Join =>
         streamed(j).iterator.flatMap(in(_, used ++ references(j))(streamed)).nextOption()
       case _ => None
     }
+
+  /** Whether a filter below lets only rows pass for which it has computed the column. */
+  private def tested(column: NamedExpression, below: LogicalPlan): Boolean = (column, below) match {
+    case (Alias(e, _), Filter(condition, _)) =>
+      splitConjunctivePredicates(condition).exists {
+        case IsNotNull(tested) => tested.semanticEquals(e)
+        case _ => false
+      }
+    case _ => false
+  }
 
   /** The columns of a join's condition. */
   def references(j: Join): AttributeSet = AttributeSet(j.condition.toSeq.flatMap(_.references))

@@ -5,6 +5,7 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
@@ -18,7 +19,7 @@ import org.apache.spark.sql.types.DataType
  * so only exchanges with the same leaves in the same order are compared.
  */
 final private[springbok] class SharedExchanges(plan: SparkPlan) {
-  import SharedExchanges.leaves
+  import SharedExchanges.{leaves, paths}
 
   private lazy val all: Seq[SparkPlan] = {
     val found = mutable.ArrayBuffer.empty[SparkPlan]
@@ -35,16 +36,18 @@ final private[springbok] class SharedExchanges(plan: SparkPlan) {
     found.toSeq
   }
 
-  private lazy val alike: Map[Seq[Any], Seq[SparkPlan]] = all.groupBy(leaves).filter(_._2.size > 1)
+  /** By what is cheapest to compare first. Many exchanges are nested, and each is asked for the leaves of those below it. */
+  private lazy val alike: Map[Seq[Any], Seq[SparkPlan]] =
+    all.groupBy(paths).values.filter(_.size > 1).flatMap(_.groupBy(leaves)).filter(_._2.size > 1).toMap
 
   /** By leaves: the canonical forms that occur at least twice. Filled on demand. */
   private val twice = mutable.HashMap.empty[Seq[Any], Set[SparkPlan]]
 
   private def isTwice(e: Exchange): Boolean = {
-    val key = leaves(e)
+    lazy val key = leaves(e)
     def repeated(es: Seq[SparkPlan]) =
       es.groupBy(_.canonicalized).collect { case (p, same) if same.size > 1 => p }.toSet
-    alike.get(key).exists(es => twice.getOrElseUpdate(key, repeated(es))(e.canonicalized))
+    alike.nonEmpty && alike.get(key).exists(es => twice.getOrElseUpdate(key, repeated(es))(e.canonicalized))
   }
 
   private val known = new IdentityHashMap[Exchange, Boolean]()
@@ -57,7 +60,8 @@ final private[springbok] class SharedExchanges(plan: SparkPlan) {
 private[springbok] object SharedExchanges {
 
   /** The plans of the subqueries in a plan's expressions, without nested subqueries. */
-  def subqueries(p: SparkPlan): Seq[SparkPlan] =
+  def subqueries(p: SparkPlan): Seq[SparkPlan] = if (!p.containsPattern(PLAN_EXPRESSION)) Nil
+  else
     p.flatMap(_.expressions.flatMap(_.collect { case s: ExecSubqueryExpression => s.plan }))
       .flatMap(_.collect { case a: AdaptiveSparkPlanExec => a.executedPlan })
 
@@ -67,9 +71,13 @@ private[springbok] object SharedExchanges {
 
   private def types(p: SparkPlan): Seq[DataType] = p.output.map(_.dataType)
 
-  private def leaves(p: SparkPlan): Seq[Any] = p match {
-    case r: ReusedExchangeExec => leaves(r.child)
-    case _ => p.collectLeaves().map(l => (leaf(l), literals(l)))
+  private def leaves(p: SparkPlan): Seq[Any] = read(p).map(l => (leaf(l), literals(l)))
+
+  private def paths(p: SparkPlan): Seq[Any] = read(p).map(leaf)
+
+  private def read(p: SparkPlan): Seq[SparkPlan] = p match {
+    case r: ReusedExchangeExec => read(r.child)
+    case _ => p.collectLeaves()
   }
 
   /** The literals in a scan's filters, which equal canonical forms have in common, in any order. */

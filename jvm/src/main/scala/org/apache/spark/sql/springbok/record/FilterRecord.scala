@@ -42,7 +42,7 @@ final class FilterRecord(
 
   /** Counts the filters that were placed; None for one that never was. */
   def number: Option[Int] = state.placement.map(_.number)
-  def id: String = number.fold("-")(n => f"RF$n%03d")
+  def id: String = number.map(_.toString).fold("-")(n => s"RF${"0" * (3 - n.length)}$n")
   def reason: Reason = state.reason
 
   /** The ways in which it is applied. */

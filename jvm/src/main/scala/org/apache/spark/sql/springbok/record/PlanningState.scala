@@ -9,6 +9,7 @@ import org.apache.spark.SparkEnv
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
 import org.apache.spark.sql.springbok.keys.kept.CollectedKeys
 import org.apache.spark.sql.springbok.reason.Reason
@@ -32,7 +33,7 @@ final class PlanningState extends FailureLog {
   private val collectedKeys = mutable.ArrayBuffer.empty[CollectedKeys]
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
   private val estimates = new PlanStats.Lasting(QueryHistory.current())
-  private val handedOver = new AtomicReference[PlanStats]
+  private val handedOver = new AtomicReference[HandedOver]
   private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
   private val decisions = new DecisionLog
 
@@ -44,11 +45,21 @@ final class PlanningState extends FailureLog {
   /** Estimates that all plannings of the query share. */
   def lasting: PlanStats.Lasting = root.estimates
 
-  /** The rules on the logical plan hand their estimates to those on the physical plan of the same planning. */
-  def handOver(stats: PlanStats): Unit = root.handedOver.set(stats)
+  /** A rule hands its estimates of a logical plan to the next rule of the same planning. */
+  def handOver(stats: PlanStats, of: LogicalPlan): Unit = root.handedOver.set(HandedOver(stats, of))
 
-  /** The estimates that were handed over since the last call, if any. */
-  def takeOver(): Option[PlanStats] = Option(root.handedOver.getAndSet(null))
+  /**
+   * The estimates that were handed over since the last call, None if they are of another plan. Spark plans a copy of the
+   * optimized plan, and the plan of a subquery before that of its query.
+   */
+  def takeOver(physical: SparkPlan): Option[PlanStats] = for {
+    plan <- physical.logicalLink
+    handed <- Option(root.handedOver.get)
+    same <- handed.of.find(_.fastEquals(plan)) if root.handedOver.compareAndSet(handed, null)
+  } yield {
+    handed.stats.carry(same, plan)
+    handed.stats
+  }
 
   /**
    * Bytes of the driver's heap that Spark's blocks hold. Asking takes the memory manager's lock, for which all tasks of a local
@@ -96,6 +107,9 @@ final class PlanningState extends FailureLog {
 
   override def failed(rule: String, e: Throwable): Unit = log.failed(rule, e)
 }
+
+/** Estimates of a logical plan, on the way from one rule to the next. */
+final private case class HandedOver(stats: PlanStats, of: LogicalPlan)
 
 object PlanningState {
 

@@ -147,7 +147,7 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
 private[joins] object JoinChooser {
 
   /**
-   * Decides joins of a plan from the leaves up, and hands the estimates over to the rules on the physical plan.
+   * Decides joins of a plan from the leaves up, and hands the estimates over to the next rule.
    *
    * @param decided
    *   a join as it is decided, or the very join. Asks for the chooser only if it is to be decided
@@ -160,8 +160,13 @@ private[joins] object JoinChooser {
       if (asked.isEmpty) asked = Some(of(plan, query))
       asked.get
     }
-    val made = plan.transformUp { case j: Join => decided(j, () => chooser()) }
-    asked.foreach(c => query.handOver(c.planning.stats))
+    val made = plan.transformUp { case j: Join =>
+      val d = decided(j, () => chooser())
+      // A hint does not change the rows.
+      asked.foreach(_.planning.stats.carry(j, d))
+      d
+    }
+    asked.foreach(c => query.handOver(c.planning.stats, made))
     made
   }
 

@@ -43,7 +43,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     }
     JoinInput(
       sides,
-      PossibleStrategies.capabilities(j.joinType, keys),
+      PossibleStrategies.capabilities(j, keys),
       planning.cluster,
       planning.limits,
       conf.getConf(JoinConf.DEFAULT_MODE),

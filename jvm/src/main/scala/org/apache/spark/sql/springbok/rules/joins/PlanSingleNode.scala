@@ -135,8 +135,10 @@ object PlanSingleNode extends Rule[LogicalPlan] {
 
   /** A hash join that builds the smaller of the sides without a join, or Spark's choice if there is none. */
   private def hinted(j: Join): Join = j match {
-    case ExtractEquiJoinKeys(t, leftKeys, rightKeys, _, _, _, _, _) =>
-      val can = PossibleStrategies.capabilities(t, Sides(leftKeys, rightKeys)).hash
+    case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
+      val possible = PossibleStrategies.capabilities(j, Sides(leftKeys, rightKeys))
+      // A hash table of a preserved side remembers its matches, which no other plan needs.
+      val can = possible.hash.zip(possible.preserved).map { case (hash, preserved) => hash && !preserved }
       val sides: Seq[(BuildSide, LogicalPlan)] =
         Option.when(can.left)(BuildLeft -> j.left).toSeq ++ Option.when(can.right)(BuildRight -> j.right)
       sides

@@ -1,18 +1,35 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, RowOrdering}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.springbok.catalyst.{Sides, SparkTypes}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides, SparkTypes}
 import org.apache.spark.sql.springbok.cost.Capabilities
 
 /** The strategies that the type and the keys of a join allow. */
 private[joins] object PossibleStrategies extends JoinSelectionHelper {
 
-  /** Those of a join by equality of these keys. */
-  def capabilities(joinType: JoinType, keys: Sides[Seq[Expression]]): Capabilities = {
+  /** Those of a join by equality of these keys that give right answers with every release of a Spark line. */
+  def capabilities(j: Join, keys: Sides[Seq[Expression]]): Capabilities = {
+    val can = capabilities(j.joinType, keys)
+    if (keepsOneOfKey(j, keys)) can.copy(hash = can.hash.updated(JoinSide.Right, false)) else can
+  }
+
+  /**
+   * Whether a shuffled hash join may keep one row of each key although its condition reads other values of these rows: of keys
+   * that are computed, as `substring(k, 1, 4)`, in releases without SPARK-52873 (3.5 before 3.5.7, and 4.0.0).
+   */
+  private def keepsOneOfKey(j: Join, keys: Sides[Seq[Expression]]): Boolean = j match {
+    case ExtractEquiJoinKeys(LeftExistence(_), _, _, Some(condition), _, _, _, _) =>
+      condition.references.exists(j.right.outputSet.contains) &&
+      !keys.right.forall(_.isInstanceOf[Attribute])
+    case _ => false
+  }
+
+  /** Those that Spark offers for a join by equality of these keys. */
+  private def capabilities(joinType: JoinType, keys: Sides[Seq[Expression]]): Capabilities = {
     // Keys that are equal without equal bytes, such as collated strings, cannot be hashed.
     val hashable = keys.toSeq.flatten.forall(k => SparkTypes.isBinaryStable(k.dataType))
     Capabilities(

@@ -157,12 +157,11 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
 
   /** An expression that may raise an error and sees other rows in another order, which also decides what is streamed. */
-  private def raising(b: JoinBlock): Option[Expression] = {
-    val used = AttributeSet(b.conditions.flatMap(_.references))
+  private def raising(b: JoinBlock): Option[Expression] =
     b.conditions
       .find(c => !CannotRaise(c))
-      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, used)(_.children)).nextOption())
-  }
+      // A column of a condition is computed in the join with this condition, which is another one in another order.
+      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, AttributeSet.empty)(_.children)).nextOption())
 
   private def bucketed(p: LogicalPlan): Boolean = p.exists {
     case FileTable(_, fs) => fs.bucketSpec.isDefined

@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite, SparkS
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost, StageTasks}
 import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
-import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -46,10 +46,15 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
         val other = policy.sortedPartitions(n, SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD))
         val helps =
           n < other && n * 2 >= other && SparkShuffles.sorted && conf.coalesceShufflePartitionsEnabled
+        // They are of this planning and no later one.
+        val handed = record.flatMap(_.takeOver(plan))
         if (!helps || !plan.exists(mayChange(n)) || plan.exists(MarkRepartitions.isMarked)) plan
-        else rewritten(plan, n, other, policy, record.fold(new PlanStats.Lasting)(_.lasting))
+        else rewritten(plan, n, other, policy, handed.getOrElse(estimates(record)))
       }
     }
+
+  private def estimates(query: Option[PlanningState]): PlanStats =
+    new PlanStats(Some(new StageFeedback), query.fold(new PlanStats.Lasting)(_.lasting))
 
   private def mayChange(n: Int)(p: SparkPlan): Boolean = p match {
     case e: ShuffleExchangeExec if e.shuffleOrigin == ENSURE_REQUIREMENTS =>
@@ -65,9 +70,9 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       n: Int,
       other: Int,
       policy: ChoicePolicy,
-      lasting: PlanStats.Lasting
+      stats: PlanStats
   ): SparkPlan = {
-    val expected = new PhysicalRows(new PlanStats(Some(new StageFeedback), lasting))
+    val expected = new PhysicalRows(stats)
     val cores = Cluster.of(SparkSession.active.sparkContext, conf).cores
     val tasks = new StageTasks(expected.counted, cores, conf)
 

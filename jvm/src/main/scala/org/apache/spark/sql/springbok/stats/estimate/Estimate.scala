@@ -98,9 +98,7 @@ object Estimate {
    */
   def rowBytes(output: Seq[Attribute], columns: AttributeMap[ColumnStats] = AttributeMap.empty): Double = {
     def bytes(a: Attribute): Double = a.dataType match {
-      // Most columns. The general question would take longer than all else here.
-      case IntegerType | LongType | DateType | DoubleType => 8.0
-      case t if UnsafeRow.isFixedLength(t) => 8.0
+      case t if isFixed(t) => 8.0
       case t =>
         val known = columns.get(a).flatMap(_.valueBytes)
         val size = math.max(t.defaultSize.toDouble, known.getOrElse(if (nested(t)) nestedBytes else 0.0))
@@ -110,7 +108,14 @@ object Estimate {
   }
 
   /** Whether a row of these columns has values of variable length. */
-  def varies(output: Seq[Attribute]): Boolean = output.exists(a => !UnsafeRow.isFixedLength(a.dataType))
+  def varies(output: Seq[Attribute]): Boolean = output.exists(a => !isFixed(a.dataType))
+
+  private def isFixed(t: DataType): Boolean = t match {
+    // Most columns. The general question would take longer than all else here.
+    case IntegerType | LongType | DateType | DoubleType => true
+    case StringType => false
+    case _ => UnsafeRow.isFixedLength(t)
+  }
 
   /** Assumed bytes of a nested value of unknown size. */
   private val nestedBytes = 1024.0

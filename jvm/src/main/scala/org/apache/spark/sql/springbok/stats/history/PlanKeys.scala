@@ -1,9 +1,5 @@
 package org.apache.spark.sql.springbok.stats.history
 
-import java.util.concurrent.ConcurrentHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -40,6 +36,10 @@ final private[history] class PlanKeys(literals: Boolean) {
 
   /** The key of a column among those of its plan, None if it has none. */
   def column(plan: LogicalPlan, a: Attribute): Option[Digest] = block(plan).flatMap(_.column(a))
+
+  /** Remembers for a node the key of an equal one. */
+  def carry(from: LogicalPlan, to: LogicalPlan): Unit =
+    Option(known.getIfPresent(from)).foreach(known.put(to, _))
 
   private def block(plan: LogicalPlan): Option[Block] = Option(known.getIfPresent(plan)).getOrElse {
     val b = make(plan)
@@ -163,9 +163,10 @@ final private[history] class PlanKeys(literals: Boolean) {
       val conjuncts: Seq[Expression],
       val aliases: Map[ExprId, Expression],
       done: Seq[Conjunct] = Nil,
-      known: collection.Map[ExprId, Digest] = Map.empty
+      known: Map[ExprId, Digest] = Map.empty
   ) {
-    private val columns = new ConcurrentHashMap[ExprId, Digest](known.asJava)
+    // If two threads add to it, one column may be made again.
+    @volatile private var columns = known
 
     /** Equal inputs, as those of a self-join, are told apart by their order. */
     private def ofInput(id: ExprId): Option[Digest] = {
@@ -180,9 +181,9 @@ final private[history] class PlanKeys(literals: Boolean) {
 
     def key(e: Expression): Option[Digest] = expressions(e)
 
-    def column(a: Attribute): Option[Digest] = Option(columns.get(a.exprId)).orElse {
+    def column(a: Attribute): Option[Digest] = columns.get(a.exprId).orElse {
       val made = ofInput(a.exprId).orElse(aliases.get(a.exprId).flatMap(key(_)))
-      made.foreach(columns.put(a.exprId, _))
+      made.foreach(d => columns += a.exprId -> d)
       made
     }
 
@@ -204,20 +205,20 @@ final private[history] class PlanKeys(literals: Boolean) {
 
     def filtered(by: Seq[Expression]): Block =
       if (by.isEmpty) this
-      else new Block(inputs, conjuncts ++ by, aliases, where.getOrElse(Nil), columns.asScala)
+      else new Block(inputs, conjuncts ++ by, aliases, where.getOrElse(Nil), columns)
 
     def joined(o: Block): Block = {
       // Equal inputs get other numbers.
       val distinct = inputs.map(_.digest).intersect(o.inputs.map(_.digest)).isEmpty
       val done = for (mine <- where if distinct; others <- o.where) yield mine ++ others
-      val both = if (distinct) columns.asScala ++ o.columns.asScala else columns.asScala
+      val both = if (distinct) columns ++ o.columns else columns
       new Block(inputs ++ o.inputs, conjuncts ++ o.conjuncts, aliases ++ o.aliases, done.getOrElse(Nil), both)
     }
 
     def computing(list: Seq[NamedExpression]): Block = {
       val made = list.collect { case a: Alias => a.exprId -> a.child }
       if (made.isEmpty) this
-      else new Block(inputs, conjuncts, aliases ++ made, where.getOrElse(Nil), columns.asScala)
+      else new Block(inputs, conjuncts, aliases ++ made, where.getOrElse(Nil), columns)
     }
 
     /** A column that an operator above passes on. */

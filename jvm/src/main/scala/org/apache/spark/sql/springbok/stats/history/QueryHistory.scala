@@ -104,6 +104,12 @@ final private[springbok] class QueryHistory(history: History) {
       }
     }
 
+  /** Remembers for a node what is known of an equal one. */
+  def carry(from: LogicalPlan, to: LogicalPlan): Unit = {
+    Option(read.getIfPresent(from)).foreach(read.put(to, _))
+    Seq(keys, shapes).foreach(_.carry(from, to))
+  }
+
   /** The query has ended. */
   def end(): Unit = ended = true
 

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.stats.operator
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap}
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, Expression}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Uniqueness}
@@ -10,11 +9,14 @@ import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Estimate, Uni
 private[operator] object JoinColumns {
 
   /**
+   * @param keys
+   *   the equi-join keys of both sides
    * @param left,
    *   right whether a key is there once on that side
    */
   def apply(
       j: Join,
+      keys: Option[(Seq[Expression], Seq[Expression])],
       l: Estimate,
       r: Estimate,
       left: Uniqueness,
@@ -27,7 +29,7 @@ private[operator] object JoinColumns {
     }
     AttributeMap(
       side(l, padded = j.joinType == RightOuter || j.joinType == FullOuter, copies) ++
-        side(r, padded = j.joinType == LeftOuter || j.joinType == FullOuter, left) ++ equalized(j, l, r)
+        side(r, padded = j.joinType == LeftOuter || j.joinType == FullOuter, left) ++ equalized(j, keys, l, r)
     )
   }
 
@@ -41,9 +43,14 @@ private[operator] object JoinColumns {
     }
 
   /** Of two columns that an inner or semi join compares, neither has more values left than the other. */
-  private def equalized(j: Join, l: Estimate, r: Estimate): Seq[(Attribute, ColumnStats)] = j match {
-    case ExtractEquiJoinKeys(_: InnerLike | LeftSemi, lk, rk, _, _, _, _, _) =>
-      lk.zip(rk).flatMap {
+  private def equalized(
+      j: Join,
+      keys: Option[(Seq[Expression], Seq[Expression])],
+      l: Estimate,
+      r: Estimate
+  ): Seq[(Attribute, ColumnStats)] = j.joinType match {
+    case _: InnerLike | LeftSemi =>
+      keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }.flatMap {
         case (a: Attribute, b: Attribute) =>
           for {
             x <- l.columns.get(a).toSeq

@@ -57,6 +57,13 @@ final class PlanStats(
     e
   }
 
+  /** Remembers for a plan what is known of an equal one: of an operator and those below it. */
+  def carry(from: LogicalPlan, to: LogicalPlan): Unit = if (from ne to) {
+    Option(known.get(from)).foreach(known.put(to, _))
+    lasting.carry(from, to)
+    from.children.zip(to.children).foreach { case (f, t) => carry(f, t) }
+  }
+
   /** Footers of a relation, read once. */
   def footers(relation: HadoopFsRelation): Option[TableFooters] = relations.footers(relation)
 
@@ -161,5 +168,11 @@ object PlanStats extends PredicateHelper {
 
     def put(plan: LogicalPlan, e: Estimate, stages: Boolean): Unit =
       (if (stages) finished else files).put(plan, e)
+
+    /** Remembers for a node what is known of an equal one. */
+    def carry(from: LogicalPlan, to: LogicalPlan): Unit = {
+      for (all <- Seq(files, finished); e <- Option(all.getIfPresent(from))) all.put(to, e)
+      history.foreach(_.carry(from, to))
+    }
   }
 }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{PlanningConf, ReorderConf}
-import org.apache.spark.sql.springbok.cost.{Constraint, Strategy}
+import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.record.JoinDecision
 
 /** Queries whose answer, or whose success, depends on which side of a join is streamed. */
@@ -64,6 +64,47 @@ class StreamedSideSuite extends SpringbokTest {
         sql.replace("CAST(a.code AS INT)", "CAST(a.k AS DECIMAL(22, 2)) * CAST(1.5 AS DECIMAL(7, 2))")
       assert(!record(same(product)).orders.exists(_.reason.code == "MAY_RAISE"))
     }
+  }
+
+  // The error was once raised for rows that the first join would have removed.
+  test("so is a column of a condition of another join that is reordered") {
+    def joined(condition: String) = "SELECT count(*), max(s.c) FROM " +
+      "(SELECT k, n, CAST(code AS INT) AS c FROM attributes) s JOIN numbers d ON s.k = d.k " +
+      s"JOIN (SELECT k AS n, g FROM names WHERE g = 3) b ON s.n = b.n AND $condition"
+    def left(condition: String) = record(same(joined(condition))).orders.exists(_.reason.code == "MAY_RAISE")
+    conf(SQLConf.ANSI_ENABLED.key -> "true", ReorderConf.ENABLED.key -> "true") {
+      assert(left("(s.c > b.g OR b.g IS NULL OR b.g = 3)"))
+      // Spark tests the column for null at the scan, so no row of this table must have an error there.
+      val tested = joined("s.c < b.g").replace("FROM attributes", "FROM attributes WHERE code <> 'x'")
+      assert(!record(same(tested)).orders.exists(_.reason.code == "MAY_RAISE"))
+    }
+  }
+
+  test("a column below a sample or a union") {
+    val column = "SELECT k, CAST(code AS INT) AS c FROM attributes WHERE n < "
+    val sides = Seq(
+      s"SELECT * FROM (${column}100) TABLESAMPLE (90 PERCENT) REPEATABLE (1)",
+      s"${column}100 UNION ALL ${column}90"
+    )
+    // The setting is Spark's, from 4.2 on. Without it, a union computes all columns.
+    conf(SQLConf.ANSI_ENABLED.key -> "true", "spark.sql.codegen.wholeStage.union.enabled" -> "true") {
+      for (s <- sides) {
+        val choice = first(s"SELECT sum(s.c), max(d.name) FROM ($s) s JOIN numbers d ON s.k = d.k").choice
+        assert(choice.constraint.exists(_.isInstanceOf[Constraint.RaisesEarlier]), s)
+      }
+    }
+  }
+
+  // SPARK-52873: without it, a hash table has one row for each key, and the condition tests only this one.
+  test("a semi join whose condition reads more of the other side than a computed key is no shuffled hash join") {
+    val sql = "SELECT count(*) FROM attributes a LEFT SEMI JOIN (SELECT t FROM attributes WHERE n < 5000) b " +
+      "ON substring(a.t, 1, 30) = substring(b.t, 1, 30) AND a.t >= b.t"
+    def chosen(sql: String) = conf(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key -> "-1") {
+      record(same(sql)).joins.head.planned.get.choice
+    }
+    val hash = (c: JoinChoice) => c.alternatives.filter(_.strategy == Strategy.ShuffledHash(BuildRight))
+    assert(hash(chosen(sql)).forall(_.ruledOut.isDefined))
+    assert(hash(chosen(sql.replace(" AND a.t >= b.t", ""))).exists(_.ruledOut.isEmpty))
   }
 
   test("a query that one task computes") {

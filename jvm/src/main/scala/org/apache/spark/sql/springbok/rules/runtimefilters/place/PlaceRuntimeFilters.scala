@@ -58,12 +58,14 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
   }
 
   private def place(plan: SparkPlan, query: PlanningState, adaptive: Boolean): SparkPlan = {
-    val planning = new FilterPlanning(query, adaptive, conf)
+    val planning = new FilterPlanning(plan, query, adaptive, conf)
     val groups = new SeparateGroups(plan, planning)
     val placed = new FilterPlacement(groups.separate(), planning).place()
     val unused = groups.unused(placed.plan)
-    if (unused.isEmpty) placed.plan
-    else {
+    if (unused.isEmpty) {
+      if (adaptive) planning.handOver()
+      placed.plan
+    } else {
       unused.foreach(_.keepGroups())
       query.log.withdraw(placed.fresh)
       place(plan, query, adaptive)

@@ -66,10 +66,10 @@ final private[springbok] class PlacedFilters(
   /** Places the filters of a key, or says why none is placed. */
   def place(key: CreationKey): Either[Reason, PlacedKey] =
     for {
+      _ <- refused.get(key.id).toLeft(())
       candidate <- Candidate.of(key)
       worth <- Gate.pass(candidate, planning, targets)
       _ = asked.getOrElseUpdate(key.id, worth.request(planning))
-      _ <- refused.get(key.id).toLeft(())
       _ <- Either.cond(nodes + worth.nodes <= maxNodes, (), Reason.planTooLarge)
     } yield {
       nodes += worth.nodes
