@@ -16,9 +16,9 @@ import scala.util.control.NonFatal
 private object WarmUp {
   private val started = new AtomicBoolean
 
-  /** Packages whose classes each query with joins uses. */
+  /** Packages whose classes each query with joins uses. Spark asks for the report's text whenever a plan changes. */
   private val packages =
-    Seq("catalyst", "conf", "cost", "keys", "physical", "reason", "record", "rules", "stats")
+    Seq("catalyst", "conf", "cost", "keys", "physical", "reason", "record", "rules", "stats", "report")
       .map(p => s"org/apache/spark/sql/springbok/$p/") :+ "org/apache/spark/sql/execution/springbok/"
 
   /** Once in a JVM. */

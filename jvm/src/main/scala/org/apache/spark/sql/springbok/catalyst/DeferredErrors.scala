@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.catalyst
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.expressions.{
   Alias,
   AttributeSet,
@@ -10,6 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 }
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.internal.SQLConf
 
 /**
  * Expressions that may raise an error, and that are computed only for rows with a match while their side of a join is streamed:
@@ -33,8 +36,8 @@ object DeferredErrors extends PredicateHelper {
         raising(list.filterNot(tested(_, child)), used).orElse(in(child, AttributeSet(early))(streamed))
       case a: Aggregate => raising(a.aggregateExpressions, used)
       case Filter(condition, child) => in(child, used ++ condition.references)(streamed)
-      case _: Sample | _: LocalLimit | _: GlobalLimit => in(side.children.head, used)(streamed)
-      case u: Union =>
+      case _: Sample | _: LocalLimit => in(side.children.head, used)(streamed)
+      case u: Union if unionsPass =>
         def ofBranch(branch: LogicalPlan) = AttributeSet(
           u.output.zip(branch.output).collect { case (all, mine) if used.contains(all) => mine }
         )
@@ -48,11 +51,15 @@ object DeferredErrors extends PredicateHelper {
   private def tested(column: NamedExpression, below: LogicalPlan): Boolean = (column, below) match {
     case (Alias(e, _), Filter(condition, _)) =>
       splitConjunctivePredicates(condition).exists {
-        case IsNotNull(tested) => tested.semanticEquals(e)
+        case IsNotNull(computed) => computed.semanticEquals(e)
         case _ => false
       }
     case _ => false
   }
+
+  /** Whether generated code of a union's branches goes on above it: a setting of Spark from 4.2 on. */
+  private def unionsPass: Boolean =
+    Try(SQLConf.get.getConfString("spark.sql.codegen.wholeStage.union.enabled").toBoolean).getOrElse(false)
 
   /** The columns of a join's condition. */
   def references(j: Join): AttributeSet = AttributeSet(j.condition.toSeq.flatMap(_.references))

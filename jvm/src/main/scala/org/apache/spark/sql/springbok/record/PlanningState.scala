@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.record
 
-import java.util.concurrent.atomic.AtomicReference
-
 import scala.collection.mutable
 import scala.util.Try
 
@@ -33,7 +31,7 @@ final class PlanningState extends FailureLog {
   private val collectedKeys = mutable.ArrayBuffer.empty[CollectedKeys]
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
   private val estimates = new PlanStats.Lasting(QueryHistory.current())
-  private val handedOver = new AtomicReference[HandedOver]
+  private var handedOver = List.empty[HandedOver]
   private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
   private val decisions = new DecisionLog
 
@@ -46,19 +44,25 @@ final class PlanningState extends FailureLog {
   def lasting: PlanStats.Lasting = root.estimates
 
   /** A rule hands its estimates of a logical plan to the next rule of the same planning. */
-  def handOver(stats: PlanStats, of: LogicalPlan): Unit = root.handedOver.set(HandedOver(stats, of))
+  def handOver(stats: PlanStats, of: LogicalPlan): Unit = root.synchronized {
+    root.handedOver = (new HandedOver(stats, of) :: root.handedOver).take(PlanningState.mostHandedOver)
+  }
 
   /**
-   * The estimates that were handed over since the last call, None if they are of another plan. Spark plans a copy of the
-   * optimized plan, and the plan of a subquery before that of its query.
+   * The estimates that were handed over last for this plan, None if there are none. Spark plans a copy of the optimized plan,
+   * and subqueries before their query.
    */
-  def takeOver(physical: SparkPlan): Option[PlanStats] = for {
-    plan <- physical.logicalLink
-    handed <- Option(root.handedOver.get)
-    same <- handed.of.find(_.fastEquals(plan)) if root.handedOver.compareAndSet(handed, null)
-  } yield {
-    handed.stats.carry(same, plan)
-    handed.stats
+  def takeOver(physical: SparkPlan): Option[PlanStats] = root.synchronized {
+    for {
+      plan <- physical.logicalLink
+      (handed, same) <- root.handedOver.iterator
+        .flatMap(h => h.of.find(_.fastEquals(plan)).map(h -> _))
+        .nextOption()
+    } yield {
+      root.handedOver = root.handedOver.filterNot(_ eq handed)
+      handed.stats.carry(same, plan)
+      handed.stats
+    }
   }
 
   /**
@@ -86,6 +90,8 @@ final class PlanningState extends FailureLog {
     if (from ne root) {
       root.joinStates ++= from.joinStates
       root.decisions.adopt(from.decisions)
+      root.handedOver ++= from.handedOver
+      from.handedOver = Nil
       from.parent = Some(root)
     }
   }
@@ -109,9 +115,12 @@ final class PlanningState extends FailureLog {
 }
 
 /** Estimates of a logical plan, on the way from one rule to the next. */
-final private case class HandedOver(stats: PlanStats, of: LogicalPlan)
+final private class HandedOver(val stats: PlanStats, val of: LogicalPlan)
 
 object PlanningState {
+
+  /** Estimates that wait for their next rule: those of a query and its subqueries. */
+  private val mostHandedOver = 16
 
   /** On a node other than a join that something was decided about. */
   val tag: TreeNodeTag[PlanningState] = TreeNodeTag[PlanningState]("springbok.query")

@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{ResultLimit, SparkLimits}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
-import org.apache.spark.sql.springbok.physical.StageFeedback
+import org.apache.spark.sql.springbok.physical.PlanningEstimates
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -18,7 +18,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningState)
     extends JoinSelectionHelper {
   val conf: SQLConf = SQLConf.get
-  val stats = new PlanStats(Some(new StageFeedback), query.lasting)
+  val stats: PlanStats = PlanningEstimates(query.lasting)
   lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private val shared = new SharedBuildSides(plan)
 

@@ -76,7 +76,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
       (ChoicePolicy.of(conf).ignoresCost || isSmall(plan, input, query))
 
   private def isSmall(plan: LogicalPlan, input: Input, query: PlanningState): Boolean =
-    input.bytes <= math.min(maxBytes, memory / unpacked) && input.files <= maxFiles && returnsFew(plan) && {
+    input.stored <= math.min(maxBytes, memory / unpacked) && input.files <= maxFiles && returnsFew(plan) && {
       val stats = new PlanStats(None, query.lasting)
       !plan.exists(p => p.isInstanceOf[Join] && !stats(p).rows.exists(_.value <= maxRows))
     }
@@ -137,13 +137,13 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private def hinted(j: Join): Join = j match {
     case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
       val possible = PossibleStrategies.capabilities(j, Sides(leftKeys, rightKeys))
-      // A hash table of a preserved side remembers its matches, which no other plan needs.
+      // A hash table of the preserved side would have to track which of its rows have matched.
       val can = possible.hash.zip(possible.preserved).map { case (hash, preserved) => hash && !preserved }
       val sides: Seq[(BuildSide, LogicalPlan)] =
         Option.when(can.left)(BuildLeft -> j.left).toSeq ++ Option.when(can.right)(BuildRight -> j.right)
       sides
         .filter { case (_, side) => !side.exists(_.isInstanceOf[Join]) }
-        .sortBy { case (_, side) => InputSize.of(side).fold(Double.MaxValue)(_.bytes) }
+        .sortBy { case (_, side) => InputSize.of(side).fold(Double.MaxValue)(_.stored) }
         .headOption
         .flatMap { case (build, _) => ApplyHint.of(Strategy.ShuffledHash(build)) }
         .fold(j)(hint => j.copy(hint = hint))

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, RowOrdering}
+import org.apache.spark.sql.catalyst.expressions.{AttributeSet, Expression, RowOrdering}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
@@ -18,13 +18,13 @@ private[joins] object PossibleStrategies extends JoinSelectionHelper {
   }
 
   /**
-   * Whether a shuffled hash join may keep one row of each key although its condition reads other values of these rows: of keys
-   * that are computed, as `substring(k, 1, 4)`, in releases without SPARK-52873 (3.5 before 3.5.7, and 4.0.0).
+   * Whether a shuffled hash join may keep one row of each key although rows of one key differ in what its condition reads: a
+   * column of a key that is computed, as `substring(k, 1, 4)`, in releases without SPARK-52873 (3.5 before 3.5.7, and 4.0.0).
    */
   private def keepsOneOfKey(j: Join, keys: Sides[Seq[Expression]]): Boolean = j match {
     case ExtractEquiJoinKeys(LeftExistence(_), _, _, Some(condition), _, _, _, _) =>
-      condition.references.exists(j.right.outputSet.contains) &&
-      !keys.right.forall(_.isInstanceOf[Attribute])
+      val read = condition.references.filter(j.right.outputSet.contains)
+      read.subsetOf(AttributeSet(keys.right)) && !read.forall(a => keys.right.exists(_.semanticEquals(a)))
     case _ => false
   }
 

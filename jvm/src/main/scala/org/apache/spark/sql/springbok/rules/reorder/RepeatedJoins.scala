@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.springbok.catalyst.LeafNames
 import org.apache.spark.sql.springbok.record.JoinState
 
 /**
@@ -28,7 +29,8 @@ final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
     val joins = plan.collectWithSubqueries { case j: Join => j }
     // Canonical forms are expensive: only joins of equal leaves are compared.
     for (
-      alike <- joins.groupBy(leaves).values if alike.size > 1; same <- alike.groupBy(_.canonicalized).values
+      alike <- joins.groupBy(LeafNames.of).values if alike.size > 1;
+      same <- alike.groupBy(_.canonicalized).values
     )
       same.foreach(found.put(_, same): Unit)
     found
@@ -42,8 +44,4 @@ final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
   def moreOftenThan(top: LogicalPlan, join: Join): Boolean = of(join) > of(top)
 
   private def of(join: LogicalPlan): Int = math.max(1, copies.getOrDefault(join, Nil).size)
-
-  /** A cheap value that is the same for equal joins, and another one for most others. */
-  private def leaves(p: LogicalPlan): Seq[Seq[String]] =
-    p.collectLeaves().map(l => l.nodeName +: l.output.map(_.name))
 }

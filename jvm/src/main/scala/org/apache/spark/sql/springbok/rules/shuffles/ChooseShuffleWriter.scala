@@ -12,8 +12,8 @@ import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite, SparkShuffles}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost, StageTasks}
-import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
-import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
+import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates}
+import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -46,15 +46,12 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
         val other = policy.sortedPartitions(n, SparkEnv.get.conf.get(SHUFFLE_SORT_BYPASS_MERGE_THRESHOLD))
         val helps =
           n < other && n * 2 >= other && SparkShuffles.sorted && conf.coalesceShufflePartitionsEnabled
-        // They are of this planning and no later one.
-        val handed = record.flatMap(_.takeOver(plan))
+        // Taken even if not needed, so that no later planning finds them.
+        val stats = record.fold(PlanningEstimates(new PlanStats.Lasting))(PlanningEstimates.of(plan, _))
         if (!helps || !plan.exists(mayChange(n)) || plan.exists(MarkRepartitions.isMarked)) plan
-        else rewritten(plan, n, other, policy, handed.getOrElse(estimates(record)))
+        else rewritten(plan, n, other, policy, stats)
       }
     }
-
-  private def estimates(query: Option[PlanningState]): PlanStats =
-    new PlanStats(Some(new StageFeedback), query.fold(new PlanStats.Lasting)(_.lasting))
 
   private def mayChange(n: Int)(p: SparkPlan): Boolean = p match {
     case e: ShuffleExchangeExec if e.shuffleOrigin == ENSURE_REQUIREMENTS =>

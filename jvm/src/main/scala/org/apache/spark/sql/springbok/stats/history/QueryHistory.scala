@@ -39,8 +39,9 @@ final private[springbok] case class Observed(
 final private[springbok] class QueryHistory(history: History) {
   private val keys = new PlanKeys(literals = true)
   private val shapes = new PlanKeys(literals = false)
-  private val read = ByIdentity[LogicalPlan, Option[LearnedRows]]()
+  private val read = new ConcurrentHashMap[Digest, Option[LearnedRows]]()
   private val fingerprints = ByIdentity[AnyRef, Option[InputFingerprint]]()
+  private val confidences = new ConcurrentHashMap[Digest, Confidence]()
 
   /** Parts of inputs that have been replaced since. */
   private val doubted = ConcurrentHashMap.newKeySet[Digest]()
@@ -53,12 +54,13 @@ final private[springbok] class QueryHistory(history: History) {
    *   the fraction of them that is expected to be left by runtime filters of joins above, in the stages below
    */
   def applied(plan: LogicalPlan, e: Estimate, retained: => Double): Estimate = {
-    if (plan.children.isEmpty && !ended) guarded(())(QueryHistory.leaves(plan).foreach(fingerprint))
+    if (plan.children.isEmpty && !ended) QueryHistory.leaves(plan).filterNot(isFingerprinted).foreach { leaf =>
+      guarded(())(fingerprint(leaf): Unit)
+    }
     if (!QueryHistory.asks(plan, e)) e
     else
       guarded(e) {
-        val found = for (learned <- rows(plan); now <- inputs(plan)) yield {
-          val c = Confidence.of(learned.inputs, now)
+        val found = for (learned <- rows(plan); c <- confidence(plan, learned)) yield {
           if (c.share <= Confidence.doubted) keys(plan).foreach(doubted.add)
           if (c.share < Confidence.least) e
           else {
@@ -72,6 +74,16 @@ final private[springbok] class QueryHistory(history: History) {
         found.getOrElse(e)
       }
   }
+
+  /** How far it holds for the inputs as they are now; None if changes of one of them would go unnoticed. */
+  private def confidence(plan: LogicalPlan, learned: LearnedRows): Option[Confidence] =
+    keys(plan).flatMap { key =>
+      Option(confidences.get(key)).orElse {
+        val made = inputs(plan).map(Confidence.of(learned.inputs, _))
+        made.foreach(confidences.put(key, _))
+        made
+      }
+    }
 
   /** Columns whose values were counted, with the number of values that is expected of the inputs as they are now. */
   private def values(
@@ -94,21 +106,12 @@ final private[springbok] class QueryHistory(history: History) {
       if (ended) None else shapes(f).flatMap(history.selectivity)
     }
 
-  private def rows(plan: LogicalPlan): Option[LearnedRows] =
-    Option(read.getIfPresent(plan)).getOrElse {
-      if (ended) None
-      else {
-        val found = keys(plan).flatMap(history.rows)
-        read.put(plan, found)
-        found
-      }
-    }
+  private def rows(plan: LogicalPlan): Option[LearnedRows] = keys(plan).flatMap { key =>
+    if (ended) Option(read.get(key)).flatten else read.computeIfAbsent(key, history.rows(_))
+  }
 
   /** Remembers for a node what is known of an equal one. */
-  def carry(from: LogicalPlan, to: LogicalPlan): Unit = {
-    Option(read.getIfPresent(from)).foreach(read.put(to, _))
-    Seq(keys, shapes).foreach(_.carry(from, to))
-  }
+  def carry(from: LogicalPlan, to: LogicalPlan): Unit = Seq(keys, shapes).foreach(_.carry(from, to))
 
   /** The query has ended. */
   def end(): Unit = ended = true
@@ -158,17 +161,20 @@ final private[springbok] class QueryHistory(history: History) {
   }
 
   /** Taken when the query is planned: a write to a table may change the list of its files while the query runs. */
-  private def fingerprint(leaf: LogicalPlan): Option[InputFingerprint] = {
-    val of: AnyRef = leaf match {
-      case r: LogicalRelation => r.relation
-      case other => other
-    }
-    Option(fingerprints.getIfPresent(of)).getOrElse {
+  private def fingerprint(leaf: LogicalPlan): Option[InputFingerprint] =
+    Option(fingerprints.getIfPresent(input(leaf))).getOrElse {
       val made = InputFingerprint.of(leaf)
       // A cached table has none before it is filled.
-      if (made.isDefined) fingerprints.put(of, made)
+      if (made.isDefined) fingerprints.put(input(leaf), made)
       made
     }
+
+  private def isFingerprinted(leaf: LogicalPlan): Boolean = fingerprints.getIfPresent(input(leaf)) != null
+
+  /** What a leaf reads. That of a table of files is the same in all copies of the plan. */
+  private def input(leaf: LogicalPlan): AnyRef = leaf match {
+    case r: LogicalRelation => r.relation
+    case other => other
   }
 
   private def guarded[T](otherwise: T)(body: => T): T = RuleGuard("History", otherwise, None)(body)

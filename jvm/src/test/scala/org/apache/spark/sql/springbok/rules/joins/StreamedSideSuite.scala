@@ -96,9 +96,12 @@ class StreamedSideSuite extends SpringbokTest {
   }
 
   // SPARK-52873: without it, a hash table has one row for each key, and the condition tests only this one.
-  test("a semi join whose condition reads more of the other side than a computed key is no shuffled hash join") {
-    val sql = "SELECT count(*) FROM attributes a LEFT SEMI JOIN (SELECT t FROM attributes WHERE n < 5000) b " +
-      "ON substring(a.t, 1, 30) = substring(b.t, 1, 30) AND a.t >= b.t"
+  test(
+    "a semi join whose condition reads more of the other side than a computed key is no shuffled hash join"
+  ) {
+    val sql =
+      "SELECT count(*) FROM attributes a LEFT SEMI JOIN (SELECT t FROM attributes WHERE n < 5000) b " +
+        "ON substring(a.t, 1, 30) = substring(b.t, 1, 30) AND a.t >= b.t"
     def chosen(sql: String) = conf(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key -> "-1") {
       record(same(sql)).joins.head.planned.get.choice
     }

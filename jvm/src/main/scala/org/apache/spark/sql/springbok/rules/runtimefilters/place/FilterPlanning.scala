@@ -6,7 +6,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.ResultLimit
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageFeedback}
+import org.apache.spark.sql.springbok.physical.PhysicalRows
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -17,13 +17,11 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  *   whether adaptive execution runs the plan
  */
 final private[springbok] class FilterPlanning(
-    plan: SparkPlan,
     val query: PlanningState,
+    val stats: PlanStats,
     val adaptive: Boolean,
     val conf: SQLConf
 ) {
-  val stats: PlanStats =
-    query.takeOver(plan).getOrElse(new PlanStats(Some(new StageFeedback), query.lasting))
   val rows = new PhysicalRows(stats)
   val costs = new OperatorCost(rows)
   val selectivity = new FilterSelectivity(rows, conf)
@@ -37,9 +35,6 @@ final private[springbok] class FilterPlanning(
   val mode: FilterMode = conf.getConf(FilterConf.MODE)
   val minBenefitMs: Double = conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
   val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
-
-  /** The next rule continues with the estimates. */
-  def handOver(): Unit = plan.logicalLink.foreach(query.handOver(stats, _))
 
   /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
   def mergeBytes(exchange: SparkPlan): Long = {

@@ -4,8 +4,10 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
+import org.apache.spark.sql.springbok.physical.PlanningEstimates
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
  * Places runtime filters: for each equi-join key, a filter dependency of the scans that the key's application side comes from
@@ -54,21 +56,31 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     }
     if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done) plan
     else
-      RuleGuard("PlaceRuntimeFilters", plan, query)(place(plan, query.get, adaptive))
+      RuleGuard("PlaceRuntimeFilters", plan, query) {
+        val stats = PlanningEstimates.of(plan, query.get)
+        val made = place(plan, query.get, stats, adaptive)
+        // ChooseShuffleWriter comes next.
+        if (adaptive && conf.getConf(ExchangeConf.CHOOSE_WRITER))
+          plan.logicalLink.foreach(query.get.handOver(stats, _))
+        made
+      }
   }
 
-  private def place(plan: SparkPlan, query: PlanningState, adaptive: Boolean): SparkPlan = {
-    val planning = new FilterPlanning(plan, query, adaptive, conf)
+  private def place(
+      plan: SparkPlan,
+      query: PlanningState,
+      stats: PlanStats,
+      adaptive: Boolean
+  ): SparkPlan = {
+    val planning = new FilterPlanning(query, stats, adaptive, conf)
     val groups = new SeparateGroups(plan, planning)
     val placed = new FilterPlacement(groups.separate(), planning).place()
     val unused = groups.unused(placed.plan)
-    if (unused.isEmpty) {
-      if (adaptive) planning.handOver()
-      placed.plan
-    } else {
+    if (unused.isEmpty) placed.plan
+    else {
       unused.foreach(_.keepGroups())
       query.log.withdraw(placed.fresh)
-      place(plan, query, adaptive)
+      place(plan, query, stats, adaptive)
     }
   }
 }
