@@ -92,8 +92,8 @@ object FilterConf extends ConfArea {
       v => v >= 0 && v <= 600000,
       "The time must be between 0 and 10 minutes."
     )(
-      "If a scan does not wait for a filter's stage: time in ms that each of its tasks waits itself, before its first " +
-        "row and on its core, for all of its filters together."
+      "Time in ms that a task waits for late filters before its first row. It applies to scans that do not wait for the " +
+        "filter's stage. The task keeps its core meanwhile. The time is for all filters of the task together."
     )
 
   val MIN_BENEFIT_MS: ConfigEntry[Long] =

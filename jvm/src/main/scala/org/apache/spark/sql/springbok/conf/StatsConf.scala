@@ -11,9 +11,9 @@ object StatsConf extends ConfArea {
   )
 
   val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = flag("stats.dictionaries.enabled", default = true)(
-    "Whether the dictionaries of Parquet files, of at most two files per table, tell the values of string columns, to " +
-      "estimate the selectivity of predicates, and the number of distinct values of integral columns with a wide range. " +
-      "Needs stats.footers.enabled too."
+    "Whether planning reads dictionaries and sampled rows of at most two Parquet files per table. They give the " +
+      "selectivity of predicates on string columns, and the number of distinct values of integral columns with a wide " +
+      "range. Needs stats.footers.enabled too."
   )
 
   val FOOTERS_MAX_FILES: ConfigEntry[Int] =

@@ -20,10 +20,10 @@ import org.apache.spark.sql.springbok.stats.source.InputSize
 object PlanningBudget {
 
   /**
-   * Time of all rules in ms: for each operator of the plan, and in addition for each join. That is what they take in a JVM that
-   * has planned a few dozen queries; an old one takes a third of it, and a new one three times as long.
+   * Time of all rules in ms: for each operator of the plan, and in addition for each join. A JVM that has planned hundreds of
+   * queries takes so long, and a young one several times as long.
    */
-  private val (operatorMs, joinMs) = (0.2, 4.0)
+  private val (operatorMs, joinMs) = (0.1, 1.5)
 
   /** Bytes of input that one core reads, joins and aggregates in a ms. */
   private val bytesPerMs = 50e3

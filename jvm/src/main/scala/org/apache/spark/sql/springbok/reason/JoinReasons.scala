@@ -42,7 +42,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val hint: String => Reason = strategy.of1(
     "USER_HINT",
     "the query's own hint {hint} decides",
-    "A hint in the query always wins. Remove it to let the costs decide."
+    "A hint that can be followed comes before any cost. Remove it to let the costs decide."
   )
   val fewTasks: Reason = strategy.fixed(
     "READ_BY_FEW_TASKS",
@@ -51,7 +51,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   )
   val openFile: Reason = strategy.fixed(
     "OPEN_FILE",
-    "the query asks above it which file is being read, and the answer depends on how the join is executed",
+    "the query calls `input_file_name()` or a similar function above this join, and the result depends on the strategy",
     "Put `input_file_name()` into a subquery below the join, and the costs decide."
   )
   val raisesEarlier: String => Reason = strategy.of1(
