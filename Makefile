@@ -24,8 +24,11 @@ BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
 JAR := .venv/.jar
 
-.PHONY: audit test-matrix smoke fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars clean
+.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars clean
 .DEFAULT_GOAL := demo
+
+help:  ## this list
+	@sed -nE 's/^([a-z-]+)( [a-z-]+)?:.*  ## (.*)/\1\2\t\3/p' $(MAKEFILE_LIST) | sort | expand -t 30
 
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
 	$(BIN)/python -m springbok demo --scale $(SCALE) --queries $(QUERIES) --runs $(RUNS)
