@@ -47,7 +47,7 @@ object Settings extends Logging {
     val rows = entries.map(e => s"| `${e.key}` | `${e.defaultValueString}` | ${e.doc} |")
     val intro =
       "Generated from the package `conf`; `make docs` writes it anew. All settings but `report.ui.retained` and `history.path` can be changed in a " +
-      "running session.\n" +
+        "running session.\n" +
         "Spark rejects a wrong value when it is set. `springbok.configure` rejects an unknown name. If an unknown name is set\n" +
         "in another way before a session's first query, the log warns once. The report lists the settings in effect."
     ("# Settings" +: "" +: intro +: "" +:

@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.expressions.{
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FilePartition, PartitionedFile}
 import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.springbok.stats.source.FolderColumns
 
 /**
  * The rows of a scan of files that a late filter may leave out. A task that has the filter when it begins opens no file of a
@@ -94,7 +95,7 @@ private[sql] object LateFilesRDD {
 
   /** A row test over the values of the folders that a scan's files lie in; None if it needs other columns. */
   private def onFolders(test: Expression, s: FileSourceScanExec): Option[Expression] = {
-    val folders = s.relation.partitionSchema.fieldNames
+    val folders = FolderColumns.of(s.relation)
     // A column of the partitions may be called as what `_metadata` tells of a file.
     val columns = s.output.filter {
       case FileSourceConstantMetadataAttribute(_) => false

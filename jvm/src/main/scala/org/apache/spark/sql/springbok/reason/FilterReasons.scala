@@ -222,7 +222,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val comparesOtherwise: String => Reason = notPushed.of1(
     "COMPARES_OTHERWISE",
     "the source may compare the values of {column} otherwise than Spark does",
-    "UUIDs of Iceberg, and columns that have a default in rows which were written before the column was added. Of a database's " +
+    "UUIDs and timestamps of Iceberg, and columns that have a default in rows which were written before the column was added. Of a database's " +
       "columns all but whole numbers: it may compare texts by a collation, and hold digits and dates that Spark does not read."
   )
   val scanUnknown: Reason = notPushed.fixed(

@@ -217,6 +217,8 @@ private[springbok] object FilePruning {
       sameFiles(scan.relation) && footers.exists(t => all(t) && t.groups.forall(group))
     (scan.relation.fileFormat, column.dataType) match {
       case _ if !byNames(scan.relation) => false
+      // A partition column that is not read from folders: nobody knows what its reader compares.
+      case _ if scan.relation.partitionSchema.exists(p => SQLConf.get.resolver(p.name, column.name)) => false
       case (_: ParquetFileFormat, d: DecimalType) =>
         each(_.precisions.get(column.name).contains(d.precision))
       case (_: ParquetFileFormat, _) => true

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, EqualTo, Expression
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.springbok.catalyst.{SparkTypes, TableVersions}
-import org.apache.spark.sql.types.{StringType, StructField}
+import org.apache.spark.sql.types.{StringType, StructField, TimestampNTZType, TimestampType}
 
 /**
  * Tables of Iceberg, by the names of its classes: it is not on the class path of this jar.
@@ -37,6 +37,7 @@ private[connectors] object IcebergTable extends RebuildableTable {
   /**
    * UUIDs are strings for Spark, which sorts them otherwise; Iceberg takes no comparison of one with any other string. Some
    * releases of Iceberg skip rows that have a column's default because they are older than the column. Format 3 has defaults.
+   * Of files that were added from Parquet tables with timestamps in ms, Iceberg takes the bounds for µs (apache/iceberg#18173).
    */
   override def compares(
       table: Table,
@@ -50,7 +51,8 @@ private[connectors] object IcebergTable extends RebuildableTable {
     }
     def oldFormat = Set("1", "2").contains(table.properties.get("format-version"))
     def defaulted = !SparkTypes.tellsDefaults || field.getExistenceDefaultValue().isDefined
-    (oldFormat || !defaulted) && !uuid
+    def timestamp = column.dataType == TimestampType || column.dataType == TimestampNTZType
+    (oldFormat || !defaulted) && !timestamp && !uuid
   }
 
   /** Iceberg reads a file without looking at its bounds if a list is longer. */

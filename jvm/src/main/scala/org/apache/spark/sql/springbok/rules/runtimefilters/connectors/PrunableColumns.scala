@@ -10,13 +10,14 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.stats.source.FolderColumns
 
 /** The columns by which a scan can skip whole files. */
 private[springbok] object PrunableColumns {
 
   /** Whether the files of the scan lie in folders by this column. */
   def partitions(scan: FileSourceScanExec, column: Attribute, conf: SQLConf): Boolean =
-    scan.relation.partitionSchema.exists(p => conf.resolver(p.name, column.name))
+    FolderColumns.of(scan.relation).exists(conf.resolver(_, column.name))
 
   /** Whether a connector's scan takes runtime filters on this column. */
   def names(scan: BatchScanExec, column: Attribute): Boolean = scan.scan match {

@@ -29,7 +29,7 @@ class IcebergSuite extends IcebergTest {
       same(s"SELECT f.id, f.name, d.grp FROM ice.db.$fact f JOIN dim d ON f.$column = d.$column WHERE $where")
     )
 
-  for (column <- Seq("id", "tens", "i", "name", "code", "price", "ts", "day"))
+  for (column <- Seq("id", "tens", "i", "name", "code", "price", "day"))
     test(s"files of other values are not read: $column", Smoke) {
       val df = joined("sorted", column)
       assert(told(df) == Seq(Right("rebuilt")), why(df))
@@ -37,6 +37,12 @@ class IcebergSuite extends IcebergTest {
       assert(files(df) == (if (column == "name") 10 else 1), why(df))
       assert(rowsRead(df) == 1000, why(df))
     }
+
+  // Iceberg takes the bounds of files with timestamps in ms, which were added to its table, for µs.
+  test("timestamps are tested row by row") {
+    val df = joined("sorted", "ts")
+    assert(notTold(df) == Seq("COMPARES_OTHERWISE") && files(df) == 10 && passed(df) <= 128, why(df))
+  }
 
   test("keys that are too many for Iceberg's lists become ranges") {
     val df = joined("sorted", "id", "d.k BETWEEN 1000 AND 1999 AND d.k % 2 = 0 OR d.k BETWEEN 7000 AND 7100")
@@ -103,7 +109,7 @@ class IcebergSuite extends IcebergTest {
 
   for (
     (name, by) <- Seq(
-      "daily" -> "days(ts)",
+      "daily" -> "days(day)",
       "bucketed" -> "bucket(8, id)",
       "truncated" -> "truncate(500, id)",
       "named" -> "truncate(28, name)"
@@ -111,7 +117,7 @@ class IcebergSuite extends IcebergTest {
   )
     test(s"partitions by $by") {
       iceberg(name, s"PARTITIONED BY ($by)")
-      val column = if (name == "daily") "ts" else if (name == "named") "name" else "id"
+      val column = if (name == "daily") "day" else if (name == "named") "name" else "id"
       val df = joined(name, column, "d.k BETWEEN 2000 AND 2003")
       assert(told(df) == Seq(Right("rebuilt")), why(df))
       assert(rowsRead(df) < 5000, (rowsRead(df), why(df)))
