@@ -76,7 +76,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
       (ChoicePolicy.of(conf).ignoresCost || isSmall(plan, input, query))
 
   private def isSmall(plan: LogicalPlan, input: Input, query: PlanningState): Boolean =
-    input.stored <= math.min(maxBytes, memory / unpacked) && input.files <= maxFiles && returnsFew(plan) && {
+    input.bytes <= math.min(maxBytes, memory / unpacked) && input.files <= maxFiles && returnsFew(plan) && {
       val stats = new PlanStats(None, query.lasting)
       !plan.exists(p => p.isInstanceOf[Join] && !stats(p).rows.exists(_.value <= maxRows))
     }
@@ -143,7 +143,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
         Option.when(can.left)(BuildLeft -> j.left).toSeq ++ Option.when(can.right)(BuildRight -> j.right)
       sides
         .filter { case (_, side) => !side.exists(_.isInstanceOf[Join]) }
-        .sortBy { case (_, side) => InputSize.of(side).fold(Double.MaxValue)(_.stored) }
+        .sortBy { case (_, side) => InputSize.of(side).fold(Double.MaxValue)(_.bytes) }
         .headOption
         .flatMap { case (build, _) => ApplyHint.of(Strategy.ShuffledHash(build)) }
         .fold(j)(hint => j.copy(hint = hint))
