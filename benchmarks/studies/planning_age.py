@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
 from typing import Any
-
-from springbok.session import temporarily
 
 from benchmarks import suites
 from benchmarks.harness import measure, runner
-from benchmarks.harness.arms import ARMS
+from benchmarks.harness.arms import ARMS, applied
 from benchmarks.harness.results import Table
 
 
@@ -46,13 +43,9 @@ def run(args: argparse.Namespace) -> Table:
 def _mean(spark: Any, arm: str, sql: str, runs: int) -> tuple[float, float]:
     """The mean time of a run and of its rules in ms."""
     before = sum(measure.rules_ms(spark).values())
-    took = list(_times(spark, arm, sql, runs))
-    return sum(took) / runs, (sum(measure.rules_ms(spark).values()) - before) / runs
-
-
-def _times(spark: Any, arm: str, sql: str, runs: int) -> Iterator[float]:
-    with temporarily(spark, ARMS[arm].conf()):
+    with applied(spark, ARMS[arm]):
+        start = time.perf_counter()
         for _ in range(runs):
-            start = time.perf_counter()
             spark.sql(sql).collect()
-            yield (time.perf_counter() - start) * 1e3
+        took = (time.perf_counter() - start) * 1e3
+    return took / runs, (sum(measure.rules_ms(spark).values()) - before) / runs

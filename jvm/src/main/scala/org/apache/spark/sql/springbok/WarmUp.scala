@@ -21,6 +21,9 @@ private object WarmUp {
     Seq("catalyst", "conf", "cost", "keys", "physical", "reason", "record", "rules", "stats", "report")
       .map(p => s"org/apache/spark/sql/springbok/$p/") :+ "org/apache/spark/sql/execution/springbok/"
 
+  /** The HTML of a report, which few queries are asked for. */
+  private val page = "org/apache/spark/sql/springbok/report/page/"
+
   /** Once in a JVM. */
   def start(): Unit = if (started.compareAndSet(false, true)) {
     val thread = new Thread(() => run(), "springbok-warm-up")
@@ -40,7 +43,9 @@ private object WarmUp {
     } yield file
 
   private def classes(jar: File): Seq[String] = Using.resource(new JarFile(jar)) { open =>
-    val names = open.entries.asScala.map(_.getName).filter(n => packages.exists(n.startsWith(_)))
+    val names = open.entries.asScala
+      .map(_.getName)
+      .filter(n => packages.exists(n.startsWith(_)) && !n.startsWith(page))
     names.filter(_.endsWith(".class")).map(_.stripSuffix(".class").replace('/', '.')).toList
   }
 

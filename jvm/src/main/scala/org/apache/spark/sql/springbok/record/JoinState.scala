@@ -119,6 +119,9 @@ object JoinState {
 
   def of(j: LogicalPlan): Option[JoinState] = j.getTagValue(tag)
 
+  /** Whether it is a join that no planning has decided about. */
+  def isMissing(p: LogicalPlan): Boolean = p.isInstanceOf[Join] && of(p).isEmpty
+
   def of(p: SparkPlan): Option[JoinState] = p match {
     case j: BaseJoinExec => j.logicalLink.flatMap(l => of(l))
     case _ => None

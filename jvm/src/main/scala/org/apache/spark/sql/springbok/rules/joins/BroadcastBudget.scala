@@ -11,7 +11,7 @@ final private[joins] class BroadcastBudget(planning: JoinPlanning) extends JoinS
 
   /** Bytes of the relations that Spark would make anyway for the joins that are still to be decided. */
   private var undecided = planning.plan.collect {
-    case j: Join if j.getTagValue(JoinState.tag).isEmpty => bySpark(j)
+    case j: Join if JoinState.isMissing(j) => bySpark(j)
   }.sum
 
   /** Takes a join off the undecided ones. */

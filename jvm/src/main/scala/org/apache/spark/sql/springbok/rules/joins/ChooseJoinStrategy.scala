@@ -40,16 +40,14 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
       val record = PlanningState.ofQuery(plan)
       RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
         // Spark runs the batch again until nothing changes.
-        if (plan.exists(undecided)) chosen(plan, record) else plan
+        if (plan.exists(JoinState.isMissing)) chosen(plan, record) else plan
       }
   }
-
-  private def undecided(p: LogicalPlan): Boolean = p.isInstanceOf[Join] && JoinState.of(p).isEmpty
 
   private def chosen(plan: LogicalPlan, record: PlanningState): LogicalPlan = {
     OpenFile.mark(plan)
     JoinChooser.decide(plan, record) { (j, chooser) =>
-      if (undecided(j)) chooser().choose(j, record) else j
+      if (JoinState.isMissing(j)) chooser().choose(j, record) else j
     }
   }
 }

@@ -37,7 +37,7 @@ private[joins] object JoinRecords {
    */
   def undecided(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
     plan.foreach {
-      case j: Join if j.getTagValue(JoinState.tag).isEmpty =>
+      case j: Join if JoinState.isMissing(j) =>
         for (r <- added(j, query)) {
           val left = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
           r.decide(left, held = 0)

@@ -35,7 +35,8 @@ final private[springbok] class SharedBuildSides(plan: LogicalPlan) {
 
   /** Joins that a broadcast of this side by these keys would serve, at least 1. */
   def of(side: LogicalPlan, keys: Seq[Expression]): Int =
-    if (joins(side) || !alike.contains(LeafNames.of(side))) 1 else uses.getOrElse(canonical(side, keys), 1)
+    if (alike.isEmpty || joins(side) || !alike.contains(LeafNames.of(side))) 1
+    else uses.getOrElse(canonical(side, keys), 1)
 
   private val rows = new IdentityHashMap[LogicalPlan, LogicalPlan]()
 

@@ -70,7 +70,7 @@ object ReorderJoins extends Rule[LogicalPlan] {
     case s: Subquery if s.correlated => plan
     case _ if PlanningState.isLeft(plan) => plan
     // The batch runs until nothing changes: what has a strategy has been here. Joins of subqueries have one as well.
-    case _ if !plan.exists(p => p.isInstanceOf[Join] && JoinState.of(p).isEmpty) => plan
+    case _ if !plan.exists(JoinState.isMissing) => plan
     case _ =>
       lazy val record = PlanningState.ofQuery(plan)
       RuleGuard("ReorderJoins", failed(plan, record), Some(record))(new JoinReorder(plan, record).apply())

@@ -47,9 +47,9 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
         val helps =
           n < other && n * 2 >= other && SparkShuffles.sorted && conf.coalesceShufflePartitionsEnabled
         // Taken even if not needed, so that no later planning finds them.
-        val stats = record.fold(PlanningEstimates(new PlanStats.Lasting))(PlanningEstimates.of(plan, _))
+        val stats = record.map(PlanningEstimates.of(plan, _))
         if (!helps || !plan.exists(mayChange(n)) || plan.exists(MarkRepartitions.isMarked)) plan
-        else rewritten(plan, n, other, policy, stats)
+        else rewritten(plan, n, other, policy, stats.getOrElse(PlanningEstimates(new PlanStats.Lasting)))
       }
     }
 

@@ -39,7 +39,7 @@ final private[history] class PlanKeys(literals: Boolean) {
 
   /** Remembers for a node the key of an equal one. */
   def carry(from: LogicalPlan, to: LogicalPlan): Unit =
-    Option(known.getIfPresent(from)).foreach(known.put(to, _))
+    ByIdentity.carry(known, from, to)
 
   private def block(plan: LogicalPlan): Option[Block] = Option(known.getIfPresent(plan)).getOrElse {
     val b = make(plan)

@@ -10,13 +10,13 @@ private[operator] object JoinColumns {
 
   /**
    * @param keys
-   *   the equi-join keys of both sides
+   *   the equi-join keys, each with that of the other side
    * @param left,
    *   right whether a key is there once on that side
    */
   def apply(
       j: Join,
-      keys: Option[(Seq[Expression], Seq[Expression])],
+      keys: Seq[(Expression, Expression)],
       l: Estimate,
       r: Estimate,
       left: Uniqueness,
@@ -45,12 +45,12 @@ private[operator] object JoinColumns {
   /** Of two columns that an inner or semi join compares, neither has more values left than the other. */
   private def equalized(
       j: Join,
-      keys: Option[(Seq[Expression], Seq[Expression])],
+      keys: Seq[(Expression, Expression)],
       l: Estimate,
       r: Estimate
   ): Seq[(Attribute, ColumnStats)] = j.joinType match {
     case _: InnerLike | LeftSemi =>
-      keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }.flatMap {
+      keys.flatMap {
         case (a: Attribute, b: Attribute) =>
           for {
             x <- l.columns.get(a).toSeq

@@ -22,7 +22,7 @@ private[operator] object JoinStats {
     }
     val left = uniqueness(j.left, keys.map(_._1), l, feedback)
     val right = uniqueness(j.right, keys.map(_._2), r, feedback)
-    val columns = JoinColumns(j, keys, l, r, left, right)
+    val columns = JoinColumns(j, keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }, l, r, left, right)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val domain = keys.fold(1.0) { case (lk, rk) => KeyDomain.of(lk, rk, l, r) }
       val proofNeeded = feedback.isDefined && settled(j)

@@ -171,7 +171,7 @@ object PlanStats extends PredicateHelper {
 
     /** Remembers for a node what is known of an equal one. */
     def carry(from: LogicalPlan, to: LogicalPlan): Unit = {
-      for (all <- Seq(files, finished); e <- Option(all.getIfPresent(from))) all.put(to, e)
+      Seq(files, finished).foreach(ByIdentity.carry(_, from, to))
       history.foreach(_.carry(from, to))
     }
   }

@@ -10,4 +10,8 @@ private[springbok] object ByIdentity {
    * files they have, or compare all their files.
    */
   def apply[K <: AnyRef, V <: AnyRef](): Cache[K, V] = CacheBuilder.newBuilder().weakKeys().build[K, V]()
+
+  /** Remembers for an object what is known of an equal one, if anything is. */
+  def carry[K <: AnyRef, V <: AnyRef](known: Cache[K, V], from: K, to: K): Unit =
+    Option(known.getIfPresent(from)).foreach(known.put(to, _))
 }
