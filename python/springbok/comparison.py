@@ -102,9 +102,9 @@ def answer(rows: Iterable[Any]) -> list[tuple[str, ...]]:
 
 
 def _rounded(value: Any) -> str:
-    """A value as text, also the numbers in it; a map has no order."""
+    """A value as text, also the numbers in it; a map has no order, and -0.0 equals 0.0 as in SQL."""
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return f"{value + 0.0:.9g}"
     if isinstance(value, dict):
         return str(sorted((_rounded(k), _rounded(v)) for k, v in value.items()))
     return str([_rounded(v) for v in value]) if isinstance(value, (list, tuple)) else str(value)

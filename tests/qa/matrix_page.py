@@ -25,7 +25,8 @@ CAPABILITIES = {
     "Operators of runtime filters": ("physical", "keys"),
     "Shuffle writers": ("rules.shuffles",),
     "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
-    "Activation, settings, reports": ("top", "conf", "catalyst", "reason", "record", "report"),
+    "Learned rows and kept keys": ("stats.history", "keys.kept"),
+    "Activation, settings, reports": ("top", "conf", "catalyst", "reason", "record", "report", "report.page", "report.ui"),
     "Python package": ("python",),
     "TPC-H, all queries, answers with and without": ("tpch",),
     "TPC-DS, all queries, answers with and without": ("tpcds",),
@@ -41,15 +42,17 @@ CHECKS = {
 # Why tests are skipped on a line, and so what it lacks.
 LACKS = {
     "3.5": (
-        "Spark 3.5 hands no value of a subquery to the readers of files: where adaptive execution is off, there are no "
-        "runtime filters.",
+        "Without adaptive execution there are no runtime filters, because the readers of files get no values of subqueries.",
         "EXPLAIN has no section of Springbok: `springbok.report` and `python -m springbok explain` show it.",
-        "There are no collations, no variants, and no decimals that a file stores with fewer digits.",
-        "A cached table that is not filled yet is estimated by Spark's size of it.",
-        "The listener thread of Java 8 inherits the thread-local values of the thread that makes it.",
+        "Springbok takes Spark's size estimate of a cached table until it is filled.",
+        "Reports through Spark Connect are not tested: PySpark's package has no Connect server.",
     ),
     "3.5, 4.0 and 4.1": ("Spark hands runtime filters to connectors as lists of keys alone, not as ranges.",),
-    "4.3": ("The tests with a connector of Spark's own do not run: its test classes are not published.",),
+    "4.2": ("Iceberg has no release for it.",),
+    "4.3": (
+        "Delta and Iceberg have no releases for it.",
+        "The tests with a connector of Spark's own do not run: its test classes are not published.",
+    ),
 }
 
 _INTRODUCTION = (

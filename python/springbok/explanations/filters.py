@@ -72,7 +72,7 @@ def _other_kind(q: Question, f: Filter, kind: str) -> Answer:
         return _no_list(q, f, name)
     if kind == "bloom" and "bitmap" in f.kinds:
         others = ",".join(t for t in ("MINMAX", "BLOOM") if t in q.report.effective.get(_TYPES, t))
-        why = f"its {count} keys are whole numbers that lie close together, so a bitmap of {size(f.bytes)} is exact"
+        why = f"its {count} keys are integers that lie close together, so a bitmap of {size(f.bytes)} is exact"
         return Answer(f"{name} because {why}", f"SET {_TYPES}={others}")
     if f.not_pushed and kind == "minmax":
         return Answer(f"{name} because the scan was not told of its {count} keys: {explained(f.not_pushed)}")

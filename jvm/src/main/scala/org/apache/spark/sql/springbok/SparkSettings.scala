@@ -19,13 +19,13 @@ private[springbok] object SparkSettings extends Logging {
     SQLConf.WHOLESTAGE_CODEGEN_USE_ID_IN_CLASS_NAME.key -> "false"
   )
 
-  /** Sessions in which a thread plans that does not find the cost evaluator: there its queries would fail. */
+  /** Sessions with a planning thread that cannot load the cost evaluator. Their queries would fail with it. */
   private val without = Collections.newSetFromMap(new WeakHashMap[SparkSession, java.lang.Boolean]())
 
   /** By the thread that plans, at each planning anew: `RESET` takes them away. */
   def set(session: SparkSession): Unit = synchronized {
     val conf = session.sessionState.conf
-    if (!OwnClasses.found() && without.add(session))
+    if (!OwnClasses.makeVisible() && without.add(session))
       logWarning(
         "A thread's class loader does not know Springbok: this session goes without its cost evaluator."
       )

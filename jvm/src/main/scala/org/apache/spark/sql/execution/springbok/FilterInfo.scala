@@ -8,7 +8,7 @@ import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
 import org.apache.spark.sql.types.DataType
 
 /**
- * What is known of a filter when it is placed. Of it only `grouped` is part of the plan's identity.
+ * What is known of a filter when it is placed. Only `grouped` is part of the plan's identity.
  *
  * @param domain
  *   distinct values that the probe side's key takes, None if unknown

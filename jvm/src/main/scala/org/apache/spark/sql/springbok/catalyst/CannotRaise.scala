@@ -38,7 +38,7 @@ object RaisesExceptions extends HarmlessExpressions {
   private def atomic(t: DataType): Boolean = t.isInstanceOf[AtomicType] && !SparkTypes.isVariant(t)
 }
 
-/** Expressions that are harmless on any row, and those of them that need more than that, as the subclass has it. */
+/** The expressions that are harmless on any row. A subclass may allow more ([[other]]). */
 sealed abstract class HarmlessExpressions {
 
   /** Whether an expression that may raise an error is allowed. */

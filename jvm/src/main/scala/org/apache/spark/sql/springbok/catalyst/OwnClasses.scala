@@ -5,15 +5,20 @@ import scala.util.control.NonFatal
 import org.apache.spark.util.Utils
 
 /**
- * Whether Spark finds Springbok's classes by their names: the cost evaluator, and the classes that generated code calls.
+ * Lets Spark find Springbok's classes by their names: the cost evaluator, and the classes that generated code calls.
  * Spark uses the class loader of the thread that plans and runs the query. The threads of a pool have the system's class
  * loader, which does not know the jars of `--jars`. Without Springbok, that is no problem for Spark.
  */
 private[springbok] object OwnClasses {
   private val own = getClass.getClassLoader
 
-  /** Whether this thread finds them. If Springbok's loader extends the thread's loader, it replaces it. */
-  def found(): Boolean = {
+  /**
+   * Makes this thread find them: if Springbok's loader extends the thread's loader, it replaces it.
+   *
+   * @return
+   *   whether the thread finds them now
+   */
+  def makeVisible(): Boolean = {
     val present = Utils.getContextOrSparkClassLoader
     val adds =
       (present ne own) && Iterator.iterate(own)(_.getParent).takeWhile(_ != null).exists(_ eq present)

@@ -27,8 +27,8 @@ object JoinConf extends ConfArea {
       allowed = Seq(noLimit.toString)
     )(
       "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. If 0, nothing is " +
-        "broadcast. If -1, only memory limits a broadcast, as spark.springbok.join.broadcastMemoryFraction and Spark's own " +
-        "limits have it. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
+        "broadcast. If -1, only memory limits a broadcast, through spark.springbok.join.broadcastMemoryFraction and Spark's own " +
+        "limits. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
         "-1, only materialized stages are broadcast, up to spark.sql.adaptive.autoBroadcastJoinThreshold (nothing if " +
         "that is not set)."
     )

@@ -25,13 +25,13 @@ private[cost] object BuildSideLimit {
     }
   }
 
-  /** Bytes in memory that all of a query's broadcasts together may take. */
+  /** Bytes in memory that the broadcasts of all queries together may take. */
   private def all(in: JoinInput): Double = math.min(
     in.cluster.smallerHeap * heapFraction,
     (in.cluster.driverHeap - in.limits.broadcast.stored) * freeFraction
   )
 
-  /** Bytes of rows that the query's other broadcasts leave. */
+  /** Bytes of rows that the other broadcasts leave. */
   private def room(in: JoinInput): Double = all(in) / hashTableOverhead - in.limits.broadcast.held
 
   /**
@@ -54,13 +54,19 @@ private[cost] object BuildSideLimit {
   private def tooManyRows(side: Side, limits: BroadcastLimits): Option[Reason] =
     side.size.boundRows.filter(_ > limits.sparkRows).map(Reason.tooManyRows(_, limits.sparkRows))
 
-  /** Why a shuffled hash join may not build the side. */
-  def hashTable(build: Side, probe: Side, in: JoinInput): Option[Reason] =
+  /**
+   * Why a shuffled hash join may not build the side. A task keeps the tables of all joins of its stage until it ends, and none of
+   * them can be spilled.
+   */
+  def hashTable(build: Side, probe: Side, in: JoinInput): Option[Reason] = {
+    val limit = in.limits.hashTable(build.size)
+    val held = build.layout.heldTables + probe.layout.heldTables
     hashTableBytes(build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {
       case None => Some(Reason.sizeUnknown)
-      case Some(table) =>
-        Option.when(table > in.limits.hashBytes)(Reason.hashTableTooBig(table, in.limits.hashBytes))
+      case Some(table) if table > limit => Some(Reason.hashTableTooBig(table, limit))
+      case Some(table) => Option.when(table + held > limit)(Reason.hashTablesTooBig(table, held, limit))
     }
+  }
 
   /** Spark's default of `spark.sql.autoBroadcastJoinThreshold`. */
   private val sparkDefaultBytes = 10.0 * (1 << 20)

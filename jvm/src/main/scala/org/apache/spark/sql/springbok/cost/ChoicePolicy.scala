@@ -11,7 +11,7 @@ trait ChoicePolicy {
   def ignoresCost: Boolean
 
   /** Why a query is left to Spark, and to one task if that is possible; None if it is planned. */
-  def left(tooLittle: => Option[Reason]): Option[Reason]
+  def whyLeftToSpark(tooLittle: => Option[Reason]): Option[Reason]
 
   /** The strategy of the join with this id, at its first planning or when it is revised with measured sizes. */
   def strategy(in: JoinInput, join: Int, revised: Boolean): JoinChoice
@@ -44,7 +44,7 @@ object ChoicePolicy {
 
 private object CostBasedPolicy extends ChoicePolicy {
   override def ignoresCost: Boolean = false
-  override def left(tooLittle: => Option[Reason]): Option[Reason] = tooLittle
+  override def whyLeftToSpark(tooLittle: => Option[Reason]): Option[Reason] = tooLittle
   override def strategy(in: JoinInput, join: Int, revised: Boolean): JoinChoice = JoinChoice(in)
   override def creationSide[S](possible: Seq[S], join: Int)(cheapest: => S): S = cheapest
   override def waits(join: Int, key: Int)(pays: => Boolean): Boolean = pays

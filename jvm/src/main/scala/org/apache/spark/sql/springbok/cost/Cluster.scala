@@ -61,8 +61,10 @@ final case class Cluster(
   def cores: Int = executors * coresPerExecutor
 
   /** Bytes of execution memory that one task can rely on. */
-  def memoryPerTask(memoryFraction: Double): Double =
-    executorHeap * memoryFraction / math.max(1, coresPerExecutor)
+  def memoryPerTask(memoryFraction: Double): Double = perTask(executorHeap * memoryFraction)
+
+  /** A task's share of so many bytes of an executor. */
+  def perTask(bytes: Double): Double = bytes / math.max(1, coresPerExecutor)
 }
 
 object Cluster {

@@ -30,6 +30,7 @@ object Constraint {
   case object ChoiceDisabled extends Constraint(Reason.joinDisabled)
   case object BroadcastStarted extends Constraint(Reason.broadcastStarted)
   case object ReadsOpenFile extends Constraint(Reason.openFile)
+  case object ConditionOfExtension extends Constraint(Reason.conditionOfExtension)
   case object ReadByFewTasks extends Constraint(Reason.fewTasks)
   final case class UserHint(hint: String) extends Constraint(Reason.hint(hint))
   case object FeedsPartitionPruning extends Constraint(Reason.feedsPruning)

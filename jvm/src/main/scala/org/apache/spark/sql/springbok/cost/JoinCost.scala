@@ -25,8 +25,8 @@ object JoinCost {
    * Cost of a broadcast: `size × nodes` over the network and `size × nodes` into hash tables, the latter times
    * √cores as with Impala's `mt_dop`; and `size × cores × nodes × driverShare` for what only Spark has to do: the driver
    * collects the side and builds the table alone, while every core of the cluster waits. Where the driver is the only
-   * executor the table is there already. All of them are of [[SideSize.risked]] bytes. What a filter from the other side would
-   * have spared is made and sent in full.
+   * executor the table is there already. The size in all terms is [[SideSize.risked]]. The cost includes the rows that a
+   * runtime filter would have removed.
    *
    * @param probeTasks
    *   tasks that look rows up, None if unknown. An executor fetches the relation when it runs its first one
@@ -112,8 +112,8 @@ object JoinCost {
     (for (l <- left.rows; r <- right.rows) yield l * r * perPair).getOrElse(Unknown)
 
   /**
-   * Cost of the rows that a lookup finds beyond the first: where they came in apart each one is fetched from memory, but
-   * for the part of the table that a core's cache holds, while a merge reads them in a row.
+   * Cost of the rows that a lookup finds after the first. A hash table fetches each of them from memory, except for the part
+   * that a core's cache holds. A merge reads them in sequence.
    *
    * @param pairs
    *   pairs of rows with equal keys, None if unknown or if a lookup ends at the first one

@@ -5,10 +5,22 @@ package org.apache.spark.sql.springbok.cost
  *
  * @param hashBytes
  *   largest hash table of one partition, bytes
+ * @param offHeapHashBytes
+ *   the same of a table whose rows lie off the heap, None if `spark.memory.offHeap.enabled` is false
  * @param advisoryBytes
  *   adaptive execution's advisory partition size, compressed bytes
  */
-final case class MemoryLimits(broadcast: BroadcastLimits, hashBytes: Double, advisoryBytes: Long)
+final case class MemoryLimits(
+    broadcast: BroadcastLimits,
+    hashBytes: Double,
+    advisoryBytes: Long,
+    offHeapHashBytes: Option[Double] = None
+) {
+
+  /** Largest hash table of a side. Spark keeps the rows of its general table off the heap, and those of long keys on it. */
+  def hashTable(build: SideSize): Double =
+    if (build.keyBytes == 0) hashBytes else offHeapHashBytes.fold(hashBytes)(math.min(hashBytes, _))
+}
 
 /**
  * Limits of a broadcast.
@@ -20,7 +32,7 @@ final case class MemoryLimits(broadcast: BroadcastLimits, hashBytes: Double, adv
  * @param heapFraction
  *   largest fraction of the driver's and of an executor's heap for it
  * @param held
- *   bytes in memory of the broadcasts of the query's other joins, Spark's own among them
+ *   bytes in memory of the broadcasts of the query's other joins, Spark's own among them, and of other queries that run
  * @param stored
  *   bytes of the driver's heap that Spark's blocks hold: relations of earlier queries until they are collected, and what
  *   a local session caches

@@ -38,7 +38,7 @@ object PlanningBudget {
   def exceeded(plan: LogicalPlan, conf: SQLConf): Option[Reason] = {
     val joins = plan.collect { case j: Join => j }
     if (joins.isEmpty || joins.exists(_.hint != JoinHint.NONE)) None
-    else ChoicePolicy.of(conf).left(tooLittle(plan, joins.size, conf.getConf(PlanningConf.BUDGET)))
+    else ChoicePolicy.of(conf).whyLeftToSpark(tooLittle(plan, joins.size, conf.getConf(PlanningConf.BUDGET)))
   }
 
   /** Time in ms in which the footers and dictionaries of a table are read. */

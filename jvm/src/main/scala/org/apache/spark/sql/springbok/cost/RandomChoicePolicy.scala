@@ -6,7 +6,7 @@ import org.apache.spark.sql.springbok.reason.Reason
 final private[springbok] class RandomChoicePolicy(seed: Int) extends ChoicePolicy {
   override def ignoresCost: Boolean = true
 
-  override def left(tooLittle: => Option[Reason]): Option[Reason] =
+  override def whyLeftToSpark(tooLittle: => Option[Reason]): Option[Reason] =
     Option.when(choice(0, 7) == 0)(Reason.forced)
 
   // A revised strategy may differ from the first one, and is the same in all later revisions.

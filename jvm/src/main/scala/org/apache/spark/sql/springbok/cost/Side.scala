@@ -94,6 +94,8 @@ final case class SideSize(
  *   whether it is partitioned because this very join's exchange has run
  * @param tasks
  *   tasks that read it in the join's stage if the other side is broadcast, None if unknown
+ * @param heldTables
+ *   bytes in memory of the hash tables that a task of the join's stage has built before for this side's own joins
  */
 final case class Layout(
     partitioned: Boolean = false,
@@ -101,7 +103,8 @@ final case class Layout(
     largestPartition: Option[Double] = None,
     sorted: Boolean = false,
     sent: Boolean = false,
-    tasks: Option[Double] = None
+    tasks: Option[Double] = None,
+    heldTables: Double = 0
 )
 
 /**

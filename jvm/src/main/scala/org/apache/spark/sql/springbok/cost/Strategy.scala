@@ -26,7 +26,9 @@ object Strategy {
     case h: ShuffledHashJoinExec => ShuffledHash(h.buildSide)
     case _: SortMergeJoinExec => SortMerge
     case n: BroadcastNestedLoopJoinExec => NestedLoop(n.buildSide)
-    case _ => Cartesian
+    case _: CartesianProductExec => Cartesian
+    // An as-of join of Spark 4.3.
+    case _ => Spark
   }
 
   def build(s: Strategy): Option[BuildSide] = s match {

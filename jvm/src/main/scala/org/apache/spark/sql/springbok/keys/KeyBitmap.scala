@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.springbok.catalyst.NullOnNull
 
 /**
- * Whole-number keys as one bit each over their range: no larger than a bloom filter where they lie close together, as the
- * keys of a dimension do, exact, and tested without a hash.
+ * Integral keys as one bit each over their range. It is exact, is tested without a hash, and is no larger than a bloom filter
+ * if the keys lie close together, as those of a dimension do.
  *
  * @param min
  *   the smallest key

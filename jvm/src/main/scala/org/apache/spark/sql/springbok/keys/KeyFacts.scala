@@ -151,7 +151,7 @@ final class KeyFacts(
 
 object KeyFacts {
 
-  /** Whole-numbered keys of a broadcast that are listed. */
+  /** Most integral keys of a broadcast that are listed. */
   val listed: Int = 1 << 13
 
   /** Bytes of strings that a task lists and sends; texts are no keys of a dimension. */

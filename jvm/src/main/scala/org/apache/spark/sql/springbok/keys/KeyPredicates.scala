@@ -48,10 +48,9 @@ final private[springbok] class KeyPredicates(column: Attribute, conf: SQLConf) {
 private[sql] object KeyPredicates {
 
   /**
-   * Whether a source takes the value for what it is: on its way to a file's reader a string becomes one of Java's, and
-   * bytes that are no UTF-8 become others. A day of before the Gregorian calendar may be another one in a file, and is none
-   * of Java's if it is one of the ten that were left out, or one that the JVM's time zone has skipped, as Samoa did in 2011. A
-   * timestamp of before 1900 may be another one too.
+   * Whether a source reads the value unchanged. Readers turn strings into Java strings, which changes invalid UTF-8. Days
+   * before the Gregorian calendar, days that the JVM's time zone skipped (Samoa in 2011), and timestamps before 1900 may
+   * change too.
    */
   def readable(v: Any, t: DataType): Boolean = (v, t) match {
     case (s: UTF8String, _) => SparkTypes.isValid(s)

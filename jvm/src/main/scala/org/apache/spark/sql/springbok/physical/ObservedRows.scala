@@ -59,14 +59,42 @@ final private[springbok] class ObservedRows(tableRows: HadoopFsRelation => Optio
   private val found = mutable.ArrayBuffer.empty[(LogicalPlan, Long)]
   private val distinct = mutable.ArrayBuffer.empty[(LogicalPlan, Attribute, Long)]
   private val done = new IdentityHashMap[SparkPlan, Set[Removal]]()
+  private var joinsBy = Map.empty[ExprId, Int]
 
   /**
    * @param taken
    *   whether all rows of the result were taken
    */
   def of(root: SparkPlan, taken: Boolean): Observed = {
+    joinsBy = joinColumns(root).groupBy(identity).map { case (column, joins) => column -> joins.size }
     visit(root, Above(taken)): Unit
     Observed(found.toList, distinct.toList)
+  }
+
+  /** The columns of the joins' keys, once for each join. */
+  private def joinColumns(p: SparkPlan): Seq[ExprId] = p match {
+    case a: AdaptiveSparkPlanExec => joinColumns(a.executedPlan)
+    case q: QueryStageExec => joinColumns(q.plan)
+    case c: CommandResultExec => joinColumns(c.commandPhysicalPlan)
+    case f: RuntimeFilterExec => joinColumns(f.child)
+    case j: BaseJoinExec => columnsOf(j).distinct ++ j.children.flatMap(joinColumns)
+    case other => other.children.flatMap(joinColumns)
+  }
+
+  /** What is still missing above an operator: a join removes the rows that were removed on its behalf. */
+  private def stillRemoved(p: SparkPlan, below: Set[Removal]): Set[Removal] = p match {
+    case j: BaseJoinExec =>
+      val (id, keys) = (JoinState.of(j).map(_.id), columnsOf(j).toSet)
+      below.filterNot {
+        case Removal.ByFilter(join) => id.contains(join)
+        // Of several joins by the column, any one may have pruned.
+        case Removal.ByPruning(column) => keys(column) && joinsBy.get(column).contains(1)
+        case Removal.Unknown => false
+      }
+    case s: FileSourceScanExec => below ++ s.partitionFilters.flatMap(pruning)
+    case b: BatchScanExec => below ++ b.runtimeFilters.flatMap(pruning)
+    case HiveScan(_) => below ++ p.expressions.flatMap(pruning)
+    case _ => below
   }
 
   /** What rows of the output were removed on behalf of joins above. */
@@ -253,21 +281,8 @@ private[springbok] object ObservedRows {
     case _ => false
   }
 
-  /** What is still missing above an operator: a join removes the rows that were removed on its behalf. */
-  private def stillRemoved(p: SparkPlan, below: Set[Removal]): Set[Removal] = p match {
-    case j: BaseJoinExec =>
-      val (id, keys) =
-        (JoinState.of(j).map(_.id), (j.leftKeys ++ j.rightKeys).flatMap(_.references).map(_.exprId))
-      below.filterNot {
-        case Removal.ByFilter(join) => id.contains(join)
-        case Removal.ByPruning(column) => keys.contains(column)
-        case Removal.Unknown => false
-      }
-    case s: FileSourceScanExec => below ++ s.partitionFilters.flatMap(pruning)
-    case b: BatchScanExec => below ++ b.runtimeFilters.flatMap(pruning)
-    case HiveScan(_) => below ++ p.expressions.flatMap(pruning)
-    case _ => below
-  }
+  private def columnsOf(j: BaseJoinExec): Seq[ExprId] =
+    (j.leftKeys ++ j.rightKeys).flatMap(_.references).map(_.exprId)
 
   private def pruning(e: Expression): Seq[Removal] = e.collect {
     case DynamicPruningExpression(_: Literal) => Nil

@@ -26,12 +26,11 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
   }
 
   override def retainedAbove(plan: LogicalPlan): Double = {
-    val stages = StageFeedback.stages(plan)
-    if (stages.isEmpty) 1.0
+    val found = StageFeedback.stages(plan).flatMap(s => filters(s.physicalPlan)).map(_.info.record)
+    if (found.isEmpty) 1.0
     else {
       val own = StageFeedback.joins(plan)
-      val above = stages.flatMap(s => filters(s.physicalPlan)).map(_.info.record).filterNot(f => own(f.join))
-      above.distinct.flatMap(_.retained).product
+      found.filterNot(f => own(f.join)).distinct.flatMap(_.retained).product
     }
   }
 

@@ -60,7 +60,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   val notSelective: Double => Reason = declined.of1(
     "NOT_SELECTIVE",
-    "about {kept:percent} of the probe side's rows would stay",
+    "about {retained:percent} of the probe side's rows would stay",
     "Most rows find a match, so testing them would not pay.",
     by(FilterConf.MIN_REJECTION)
   )
@@ -102,6 +102,11 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "Spark's own dynamic partition pruning or bloom filter removes the same rows at the scan",
     "A second filter on the same key would remove nothing.",
     Some("spark.sql.optimizer.dynamicPartitionPruning.enabled")
+  )
+  val columnarRule: String => Reason = declined.of1(
+    "COLUMNAR_RULE",
+    "another extension's columnar rule, {name}, may replace the operators of this query",
+    "Native engines do not know the operators of a runtime filter and turn columns into rows for them. A hint places filters anyway."
   )
   val filterHint: Reason = declined.fixed(
     "FILTER_HINT",
@@ -216,14 +221,14 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   val keysNotTaken: Reason = notPushed.fixed(
     "KEYS_NOT_TAKEN",
-    "the scan does not take these keys: they are no list and no range that it compares",
+    "the scan compares neither the list nor the range of these keys",
     "Up to Spark 4.1, connectors take lists at run time and no ranges."
   )
   val comparesOtherwise: String => Reason = notPushed.of1(
     "COMPARES_OTHERWISE",
-    "the source may compare the values of {column} otherwise than Spark does",
-    "UUIDs and timestamps of Iceberg, and columns that have a default in rows which were written before the column was added. Of a database's " +
-      "columns all but whole numbers: it may compare texts by a collation, and hold digits and dates that Spark does not read."
+    "the source may compare the values of {column} differently from Spark",
+    "UUIDs and timestamps of Iceberg, and columns with a default in rows that were written before the column was added. For JDBC, all " +
+      "columns except integral ones: a database may compare strings by a collation, and store digits and dates that Spark does not read."
   )
   val scanUnknown: Reason = notPushed.fixed(
     "SCAN_UNKNOWN",

@@ -54,6 +54,11 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "the query calls `input_file_name()` or a similar function above this join, and the result depends on the strategy",
     "Put `input_file_name()` into a subquery below the join, and the costs decide."
   )
+  val conditionOfExtension: Reason = strategy.fixed(
+    "CONDITION_OF_EXTENSION",
+    "its condition has a function of another extension and no equality",
+    "The extension may have a join of its own for this function. Sedona, for example, has spatial joins."
+  )
   val raisesEarlier: String => Reason = strategy.of1(
     "RAISES_EARLIER",
     "{expression} might fail on rows that Spark's own broadcast join removes before it is computed",
@@ -108,7 +113,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
 
   private val typeOrKeys = alternative.of2[String, String](
     "JOIN_TYPE_UNSUPPORTED",
-    "this type of join, or of keys, cannot be a {strategy} join that builds the {build} side",
+    "a {strategy} join of this type, or with these keys, cannot build the {build} side",
     "An outer or semi join can build only one of its sides. Keys that can be equal without equal bytes (collated strings) cannot be hashed."
   )
   def joinType(strategy: String, build: BuildSide): Reason = typeOrKeys(strategy, Reason.side(build))
@@ -170,6 +175,12 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "More shuffle partitions make each table smaller. More memory per core makes the share larger.",
     by(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
   )
+  val hashTablesTooBig: (Double, Double, Double) => Reason = alternative.of3(
+    "HASH_TABLES_TOO_BIG",
+    "one partition's hash table may take {bytes:size} beside {held:size} of other joins in the stage, a task may use {limit:size}",
+    "A task keeps the hash tables of all joins of its stage until it ends. More shuffle partitions make each of them smaller.",
+    by(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
+  )
   val mayBeTooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_MAY_BE_TOO_BIG",
     "the build side takes {bytes:size} if its values are spread unevenly, the driver has room for {limit:size}",
@@ -177,13 +188,13 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   )
   val noRoom: (Double, Double) => Reason = alternative.of2(
     "BROADCASTS_TAKE_THE_ROOM",
-    "the query's other broadcasts take {bytes:size}, all together may take {limit:size}",
+    "the other broadcasts of running queries take {bytes:size}, all together may take {limit:size}",
     "Spark allocates at least one page for each relation: 64 MB in a heap of 2 GB or more. Give the driver and the executors more memory. A BROADCAST hint is followed anyway."
   )
   val timeOut: Reason = alternative.fixed(
     "BROADCAST_MAY_TIME_OUT",
-    "without adaptive execution Spark cancels a broadcast after `spark.sql.broadcastTimeout`, and this build side reads much data",
-    "Adaptive execution has no such limit."
+    "without adaptive execution Spark cancels a broadcast after `spark.sql.broadcastTimeout`, and this build side may take longer",
+    "It reads much data, or has user code, a generator or a join without equalities. Adaptive execution has no such limit."
   )
   val tooManyRows: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_TOO_MANY_ROWS",

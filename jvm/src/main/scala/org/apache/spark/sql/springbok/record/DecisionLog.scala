@@ -16,7 +16,7 @@ final class DecisionLog extends FailureLog {
   private val loggedFailures = mutable.LinkedHashSet.empty[(String, String)]
 
   /** Why the whole query is left to Spark. */
-  @volatile var left: Option[Reason] = None
+  @volatile var leftToSpark: Option[Reason] = None
 
   /** Adds what the planning of a subquery has decided so far. Its joins get new numbers. */
   private[record] def adopt(other: DecisionLog): Unit = synchronized {

@@ -8,7 +8,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.keys.kept.CollectedKeys
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
@@ -35,7 +37,7 @@ final class PlanningState extends FailureLog {
   private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
   private val decisions = new DecisionLog
 
-  private def root: PlanningState = parent.fold(this)(_.root)
+  private[record] def root: PlanningState = parent.fold(this)(_.root)
 
   /** What the report shows. */
   def log: DecisionLog = root.decisions
@@ -133,8 +135,8 @@ object PlanningState {
    * Leaves a query to Spark: its plan carries the state, which says why. The root of a subquery is dropped once it is
    * optimized.
    */
-  def leave(plan: LogicalPlan, state: PlanningState, why: Reason): Unit = {
-    state.log.left = Some(why)
+  def leaveToSpark(plan: LogicalPlan, state: PlanningState, why: Reason): Unit = {
+    state.log.leftToSpark = Some(why)
     plan.setTagValue(tag, state)
     plan match {
       case s: Subquery => s.child.setTagValue(tag, state)
@@ -143,7 +145,23 @@ object PlanningState {
   }
 
   /** Whether the query with this plan is left to Spark. */
-  def isLeft(plan: LogicalPlan): Boolean = plan.getTagValue(tag).exists(_.log.left.isDefined)
+  def isLeftToSpark(plan: LogicalPlan): Boolean = plan.getTagValue(tag).exists(_.log.leftToSpark.isDefined)
+
+  /**
+   * Whether the logical rules leave the plan alone: Springbok is off, or the query is a stream or left to Spark, or a
+   * correlated subquery, which Spark plans again as a part of its outer query.
+   */
+  def leavesAlone(plan: LogicalPlan, conf: SQLConf): Boolean =
+    !conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming || isLeftToSpark(plan) || (plan match {
+      case s: Subquery => s.correlated
+      case _ => false
+    })
+
+  /** The plan, which carries the state now: the report shows what failed even if no join is planned. */
+  def tagged(plan: LogicalPlan, state: PlanningState): LogicalPlan = {
+    plan.setTagValue(tag, state)
+    plan
+  }
 
   /** The state that a plan carries. */
   def of(plan: LogicalPlan): Option[PlanningState] = plan.collectFirst(Function.unlift(on))
@@ -153,8 +171,9 @@ object PlanningState {
    * optimizes first, each as a query of its own. Some of them have become joins of this plan since. Joins of one query
    * are told apart by their numbers. That a subquery was left to Spark says nothing of its query.
    */
-  def ofQuery(plan: LogicalPlan): PlanningState = {
-    val planned = plan.collectFirst(Function.unlift((p: LogicalPlan) => on(p).filter(_.log.left.isEmpty)))
+  def adoptQuery(plan: LogicalPlan): PlanningState = {
+    val planned =
+      plan.collectFirst(Function.unlift((p: LogicalPlan) => on(p).filter(_.log.leftToSpark.isEmpty)))
     val state = planned.getOrElse(new PlanningState)
     def adopt(p: LogicalPlan): Unit = p.foreach { node =>
       on(node).foreach(state.adopt)

@@ -52,7 +52,7 @@ private[springbok] object ExplainSection {
   private def made(plan: SparkPlan): String =
     ReportParts.of(plan).filter(_.state.isDefined).fold("")(r => r.session.withActive(section(r)))
 
-  private def section(r: ReportParts): String = r.log.left.filter(_ => r.log.joins.isEmpty) match {
+  private def section(r: ReportParts): String = r.log.leftToSpark.filter(_ => r.log.joins.isEmpty) match {
     case Some(why) => why.text.capitalize + "."
     case None => lines(r).mkString("\n")
   }

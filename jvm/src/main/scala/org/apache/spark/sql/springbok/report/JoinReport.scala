@@ -95,7 +95,7 @@ final private[springbok] class JoinReport(
       rightKeys = j.rightKeys.map(ExpressionLabel),
       otherConjuncts = j.condition.map(ExpressionLabel),
       plannedBySpark = true,
-      reason = log.left.map(ReasonEntry(_)),
+      reason = log.leftToSpark.map(ReasonEntry(_)),
       left = SideEntry.unknown,
       right = SideEntry.unknown
     )

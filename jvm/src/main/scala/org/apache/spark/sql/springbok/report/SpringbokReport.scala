@@ -63,7 +63,7 @@ object SpringbokReport {
     if (!conf.getConf(SpringbokConf.ENABLED))
       Some(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
     else if (parts.state.isEmpty) Some("No join was planned by Springbok.")
-    else if (parts.log.left.isDefined) parts.log.left.map(_.text.capitalize + ".")
+    else if (parts.log.leftToSpark.isDefined) parts.log.leftToSpark.map(_.text.capitalize + ".")
     else if (ReportParts.adaptive(qe.executedPlan).isEmpty)
       Some(s"Few runtime filters: ${Reason.adaptiveOff.text}.")
     else None

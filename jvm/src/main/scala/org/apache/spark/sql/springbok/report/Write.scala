@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.command.{
 }
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.springbok.catalyst.{BaseTable, DeltaChange, DeltaMerge, FileTable}
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, FileTable}
 import org.apache.spark.sql.springbok.report.model.SinkEntry
 import org.apache.spark.sql.types.DataType
 

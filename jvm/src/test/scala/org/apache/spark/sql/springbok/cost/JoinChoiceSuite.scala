@@ -163,6 +163,31 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(c.alternatives.exists(_.ruledOut.exists(_.reason.code == "HASH_TABLE_TOO_BIG")))
   }
 
+  // Twelve outer joins by one key once became twelve hash tables of one task.
+  test("the hash tables of one stage share a task's memory, which sort-merge joins can spill") {
+    val (chained, next) = (side(1000 * mb, partitioned = true), side(100 * mb, partitioned = true))
+    def choice(held: Double) = JoinChoice(
+      input(chained.laidOut(_.copy(heldTables = held)), next).allowing(_.copy(broadcast = Sides(false, false)))
+    )
+    assert(choice(0).chosen == Strategy.ShuffledHash(BuildRight))
+    val beside = choice(500 * mb)
+    assert(beside.chosen == Strategy.SortMerge)
+    assert(beside.alternatives.flatMap(ruledOutBy).contains("HASH_TABLES_TOO_BIG"))
+  }
+
+  // Off the heap there was once less memory than on it, and the task failed.
+  test("a general hash table has to fit off the heap if Spark keeps its rows there") {
+    val build = side(100 * mb, partitioned = true).sized(_.copy(keyBytes = 24))
+    val in = input(side(1000 * mb, partitioned = true), build)
+      .allowing(_.copy(broadcast = Sides(false, false), hash = Sides(false, true)))
+    val little = in.limits.copy(offHeapHashBytes = Some(mb / 8))
+    assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
+    assert(JoinChoice(in.copy(limits = little)).chosen == Strategy.SortMerge)
+    // The table of a long key is on the heap in any case.
+    val long = in.on(right = in.right.sized(_.copy(keyBytes = 0)))
+    assert(JoinChoice(long.copy(limits = little)).chosen == Strategy.ShuffledHash(BuildRight))
+  }
+
   test("a side that is already partitioned makes a shuffle cheaper than a broadcast") {
     val in = input(side(1000 * mb, partitioned = true), side(100 * mb, partitioned = true))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))

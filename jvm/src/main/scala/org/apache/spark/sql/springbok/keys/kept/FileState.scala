@@ -36,6 +36,8 @@ private[sql] object FileState {
    */
   val settledMs = 10000L
 
+  private val fewFiles = 4
+
   /** A file as Spark has listed it. */
   def listed(s: FileStatus): FileState = of(s, None)
 
@@ -46,12 +48,12 @@ private[sql] object FileState {
       Option.when(now.map(_.copy(tag = None)) == listed)(now)
     } catch { case _: FileNotFoundException => None }
 
-  /** One request for each folder. */
+  /** One request for each file if there are few of them. A folder may have many other files. */
   private def inFolder(files: Set[FileState], conf: Configuration): Seq[FileState] = {
     val (paths, folder) = (files.map(_.path), files.head.path.getParent)
     val fs = folder.getFileSystem(conf)
     val found =
-      if (paths.size == 1) Seq(fs.getFileStatus(paths.head))
+      if (paths.size <= fewFiles) paths.toSeq.map(fs.getFileStatus)
       else fs.listStatus(folder).toSeq.filter(s => paths.contains(s.getPath))
     found.map(s => of(s, tag(s)))
   }

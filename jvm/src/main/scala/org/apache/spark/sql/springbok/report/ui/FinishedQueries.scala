@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkLis
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.{HistoryConf, ReportConf}
 import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
-import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
 import org.apache.spark.sql.springbok.report.SpringbokReportEvent
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
@@ -40,6 +40,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case e: SparkListenerSQLExecutionStart => LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
+      RunningQueries.ended(e.executionId)
       // A query that failed before it was planned has none.
       for (run <- LastReports.ended(e); qe <- Option(e.qe))
         qe.sparkSession.withActive(if (e.executionFailure.isEmpty) succeeded(run, qe) else failed(qe))
@@ -50,7 +51,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     lazy val state = ReportParts.stateOf(qe.optimizedPlan)
     guarded("LastReports")(report(run, qe, state))
     // After the report, which shows what the query was planned with.
-    guarded("LearnRows")(LearnRows(qe, state, run.action))
+    guarded("LearnRows")(LearnRows(qe, state, run.action, run.startMs))
     guarded("KeepKeys")(state.foreach(KeepKeys(qe.sparkSession, _)))
   }
 

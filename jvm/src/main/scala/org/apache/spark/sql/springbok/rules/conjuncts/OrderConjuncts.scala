@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, RuleGuard}
-import org.apache.spark.sql.springbok.conf.{ConjunctConf, SpringbokConf}
+import org.apache.spark.sql.springbok.conf.ConjunctConf
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost, PlanningBudget}
 import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Selectivity}
@@ -18,31 +18,27 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  *   Filter p_comment LIKE '%a%b%' AND p_size = 15    =>    Filter p_size = 15 AND p_comment LIKE '%a%b%'
  * }}}
  *
- * Runs after all of Spark's rules, so what is pushed into scans has been decided on; a scan takes the same conjuncts in
- * any order. Functions in Python are not seen here: Spark has made operators of them, below which it has pushed the rest.
+ * Runs after all of Spark's rules, so the conjuncts of scans have been pushed down; a scan takes them in any order.
+ * Functions in Python are not seen here: Spark has made operators of them and pushed the other conjuncts below.
  *
- * '''When''': the query is not left to Spark, one of at least two conjuncts is dearer than comparing numbers, and the new order is expected to cost less by
- * a margin. `a IS NOT NULL` of a column stays where it is, Spark checks it just before the column's first use; so do
- * equalities that are a join's keys.
+ * '''When''': the query is not left to Spark, at least two conjuncts can move, one of them costs at least as much as a
+ * comparison of strings ([[ExpressionCost.textComparison]]), and the new order is expected to cost less by a margin. `a IS
+ * NOT NULL` of a column stays where it is, because Spark checks it just before the column's first use. Equalities that are a
+ * join's keys stay as well.
  *
- * '''Why the answer cannot change''': AND is commutative, also with nulls. What is not deterministic stays at its place and
- * nothing passes it, so that it is evaluated for the same rows. What is not known to be harmless ([[CannotRaise]]) stays
- * behind everything that it stood behind, so a guard like `b <> 0` before `a / b > 1` goes on guarding; others may only
- * come before it, which spares it rows. Canonical forms do not know the order of conjuncts, so exchanges and caches are
- * reused as before.
+ * '''Why the answer cannot change''': AND is commutative, also with nulls. A non-deterministic conjunct keeps its place, and
+ * no conjunct moves past it, so it sees the same rows. A conjunct that may raise an error ([[CannotRaise]]) stays behind
+ * every conjunct that stood before it, so the guard `b <> 0` still protects `a / b > 1`. Canonical forms ignore the order of
+ * conjuncts, so exchanges and caches are reused as before.
  *
  * '''Settings''': `spark.springbok.conjunct.enabled`.
  */
 object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if !conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(ConjunctConf.ENABLED) => plan
-    case _ if plan.isStreaming => plan
-    // A correlated subquery is planned again as part of its outer query.
-    case s: Subquery if s.correlated => plan
-    case _ if PlanningState.isLeft(plan) => plan
+    case _ if PlanningState.leavesAlone(plan, conf) || !conf.getConf(ConjunctConf.ENABLED) => plan
     case _ =>
-      lazy val record = PlanningState.ofQuery(plan)
-      RuleGuard("OrderConjuncts", failed(plan, record), Some(record)) {
+      lazy val query = PlanningState.adoptQuery(plan)
+      RuleGuard("OrderConjuncts", PlanningState.tagged(plan, query), Some(query)) {
         val stats = new PlanStats
         // The tables of joins are looked at anyway.
         lazy val isLittle = !plan.exists(_.isInstanceOf[Join]) && PlanningBudget.forbidsStatistics(plan, conf)
@@ -50,10 +46,10 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
           if (isLittle) AttributeMap.empty else AttributeMap(p.children.flatMap(stats(_).columns.toSeq))
         plan.transformUp {
           case f: Filter if open(f) =>
-            val condition = ordered("filter", f, f.condition, _ => false, columns(f), record)
+            val condition = ordered("filter", f, f.condition, _ => false, columns(f), query)
             condition.fold(f)(c => f.copy(condition = c))
           case j: Join if open(j) && j.condition.isDefined =>
-            val condition = ordered("join", j, j.condition.get, isKey(j, _), columns(j), record)
+            val condition = ordered("join", j, j.condition.get, isKey(j, _), columns(j), query)
             condition.fold(j)(c => j.copy(condition = Some(c)))
         }
       }
@@ -62,11 +58,6 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
   private[springbok] def conjuncts(condition: Expression): Seq[Expression] = splitConjunctivePredicates(
     condition
   )
-
-  private def failed(plan: LogicalPlan, record: PlanningState): LogicalPlan = {
-    plan.setTagValue(PlanningState.tag, record)
-    plan
-  }
 
   /** On a node whose conjuncts have been looked at: the batch runs until nothing changes. */
   private val done = TreeNodeTag[Unit]("springbok.conjuncts")
@@ -97,7 +88,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
         val parts = free.groupBy(i => all.take(i).count(!_.deterministic)).toSeq.sortBy(_._1).map(_._2)
         val orders = parts.map(part => new Part(part.map(i => assess(all(i), known))))
         val entries = parts.zip(orders).flatMap { case (part, o) => o.entries(part.map(all)) }
-        val record =
+        val logged =
           LoggedConjuncts(
             kind,
             orders.exists(_.changed),
@@ -105,13 +96,13 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
             orders.map(_.after).sum,
             entries
           )
-        query.log.addConjuncts(record)
+        query.log.addConjuncts(logged)
         plan.setTagValue(PlanningState.tag, query)
         plan.setTagValue(done, ())
         val places = parts.flatten
         val filled = parts.zip(orders).flatMap { case (part, o) => o.order.map(part) }
         val moved = places.zip(filled).toMap
-        Option.when(record.changed)(all.indices.map(i => all(moved.getOrElse(i, i))).reduce(And))
+        Option.when(logged.changed)(all.indices.map(i => all(moved.getOrElse(i, i))).reduce(And))
       }
       .flatten
   }

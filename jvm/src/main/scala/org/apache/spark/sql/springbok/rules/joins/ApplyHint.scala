@@ -12,16 +12,16 @@ private[joins] object ApplyHint {
    * @param decided
    *   what the hint stands for from now on
    */
-  def apply(j: Join, record: JoinState, chosen: Strategy, decided: Option[JoinDecision]): Join = {
+  def apply(j: Join, state: JoinState, chosen: Strategy, decided: Option[JoinDecision]): Join = {
     // Springbok's own earlier hint gives way to the query's.
-    val hint = of(chosen).getOrElse(if (record.hinted) record.userHint else j.hint)
-    record.hinted = chosen != Strategy.Spark
+    val hint = of(chosen).getOrElse(if (state.hinted) state.userHint else j.hint)
+    state.hinted = chosen != Strategy.Spark
     val before = j.getTagValue(JoinState.decisionTag)
     val now = decided.filterNot(d => before.exists(_.choice == d.choice)).orElse(before)
     // If adaptive execution rejects this planning, the plan that it keeps still has the node with the old decision.
     val out = if (hint == j.hint && (before.isEmpty || now == before)) j else j.copy(hint = hint)
     if (out ne j) out.copyTagsFrom(j)
-    out.setTagValue(JoinState.tag, record)
+    out.setTagValue(JoinState.tag, state)
     now.foreach(out.setTagValue(JoinState.decisionTag, _))
     out
   }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{BROADCAST, Join}
 import org.apache.spark.sql.springbok.cost.{Distribution, Strategy}
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState}
 
-/** Bytes in memory of the rows that the broadcasts of one query hold; all of them share the driver's heap. */
+/** Bytes in memory of the rows that broadcasts hold. Those of all queries that run share the driver's heap. */
 final private[joins] class BroadcastBudget(planning: JoinPlanning) extends JoinSelectionHelper {
 
   /** Bytes of the relations that Spark would make anyway for the joins that are still to be decided. */
@@ -17,23 +17,24 @@ final private[joins] class BroadcastBudget(planning: JoinPlanning) extends JoinS
   /** Takes a join off the undecided ones. */
   def startDeciding(j: Join): Unit = undecided -= bySpark(j)
 
-  /** Bytes that the query's other joins hold. */
-  def heldByOthers(record: JoinState): Double = record.query.heldBeside(record) + undecided
+  /** Bytes that the query's other joins and other queries hold. */
+  def heldByOthers(state: JoinState): Double =
+    state.query.heldBeside(state) + undecided + planning.heldByOtherQueries
 
   /** Bytes that the join holds as decided. A broadcast that several joins share is counted in parts. */
-  def held(j: Join, record: JoinState, d: JoinDecision): Double = d.input match {
+  def held(j: Join, state: JoinState, d: JoinDecision): Double = d.input match {
     case Some(in) if d.choice.distribution.contains(Distribution.Broadcast) =>
       val build = in.sides(Strategy.build(d.choice.chosen).get)
       val table = build.size.boundTable
       // A nested loop's rows are not put into a hash table and take no page.
       (if (in.capabilities.equi) relation(table) else table.getOrElse(0.0)) / build.broadcast.sharedBy
-    case _ if d.choice.chosen == Strategy.Spark => hinted(j, record).getOrElse(bySpark(j))
+    case _ if d.choice.chosen == Strategy.Spark => hinted(j, state).getOrElse(bySpark(j))
     case _ => 0
   }
 
   /** A side that a hint broadcasts is counted as expected: its bound may be beyond all memory. */
-  private def hinted(j: Join, record: JoinState): Option[Double] =
-    Seq(j.left -> record.userHint.leftHint, j.right -> record.userHint.rightHint).collect {
+  private def hinted(j: Join, state: JoinState): Option[Double] =
+    Seq(j.left -> state.userHint.leftHint, j.right -> state.userHint.rightHint).collect {
       case (p, Some(h)) if h.strategy.contains(BROADCAST) => relation(planning.stats(p).bytes)
     }.minOption
 

@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
-import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 
 /**
@@ -22,7 +21,7 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *
  * '''When it leaves a join alone''': the query gave a hint that can be followed; its build side prunes partitions;
  * statistics are missing (`spark.springbok.join.defaultMode`); every strategy is ruled out; an expression above it tells which
- * file is being read ([[OpenFile]]).
+ * file is being read ([[OpenFile]]); its condition has a function of another extension and no equality.
  *
  * '''Why the answer cannot change''': only the hint of a `Join` is set, never its inputs, type or condition, and every
  * strategy that Spark plans for a join computes the same join. Where Spark would broadcast a side, it computes some columns of
@@ -32,22 +31,19 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  */
 object ChooseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if !conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming => plan
-    // A correlated subquery is planned again as part of its outer query.
-    case s: Subquery if s.correlated => plan
-    case _ if PlanningState.isLeft(plan) || !plan.exists(_.isInstanceOf[Join]) => plan
+    case _ if PlanningState.leavesAlone(plan, conf) || !plan.exists(_.isInstanceOf[Join]) => plan
     case _ =>
-      val record = PlanningState.ofQuery(plan)
-      RuleGuard("ChooseJoinStrategy", JoinRecords.undecided(plan, record), Some(record)) {
+      val query = PlanningState.adoptQuery(plan)
+      RuleGuard("ChooseJoinStrategy", JoinStates.undecided(plan, query), Some(query)) {
         // Spark runs the batch again until nothing changes.
-        if (plan.exists(JoinState.isMissing)) chosen(plan, record) else plan
+        if (plan.exists(JoinState.isMissing)) chosen(plan, query) else plan
       }
   }
 
-  private def chosen(plan: LogicalPlan, record: PlanningState): LogicalPlan = {
+  private def chosen(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
     OpenFile.mark(plan)
-    JoinChooser.decide(plan, record) { (j, chooser) =>
-      if (JoinState.isMissing(j)) chooser().choose(j, record) else j
+    JoinChooser.decide(plan, query) { (j, chooser) =>
+      if (JoinState.isMissing(j)) chooser().choose(j, query) else j
     }
   }
 }

@@ -4,13 +4,13 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 
 /**
- * Joins whose result is read by few tasks, as `coalesce(1)` has it. Without a shuffle in between those tasks compute the
- * join as well: a broadcast takes away the shuffle that would have let the whole cluster read the probe side.
+ * Joins whose result is read by few tasks, for example after `coalesce(1)`. Without a shuffle in between, those tasks compute
+ * the join as well. A broadcast would take away the shuffle that lets the whole cluster read the probe side.
  */
 private[springbok] object FewTasks {
   private val tag = TreeNodeTag[Unit]("springbok.fewTasks")
 
-  def read(j: Join): Boolean = j.getTagValue(tag).isDefined
+  def isReadByFew(j: Join): Boolean = j.getTagValue(tag).isDefined
 
   /** Tags such joins of the plan. */
   def mark(plan: LogicalPlan, cores: Int): Unit = plan.foreach {

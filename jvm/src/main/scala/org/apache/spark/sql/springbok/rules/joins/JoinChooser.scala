@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, ExpressionLabel, Sides}
 import org.apache.spark.sql.springbok.conf.JoinConf
@@ -15,7 +16,7 @@ import org.apache.spark.sql.springbok.cost.{
   Strategy
 }
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState}
+import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState, RunningQueries}
 import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /** Decides the joins of one plan, one after the other from the leaves up. */
@@ -27,64 +28,74 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   /** The join with the first decision about it. */
   def choose(j: Join, query: PlanningState): Join = {
     budget.startDeciding(j)
-    val record = JoinRecords.add(j, query)
-    val decision = decide(j, record)
-    record.feedsPruning = decision.choice.constraint.contains(Constraint.FeedsPartitionPruning)
-    record.decide(decision, budget.held(j, record, decision))
-    ApplyHint(j, record, decision.choice.chosen, Some(decision))
+    val state = JoinStates.add(j, query)
+    val decision = decide(j, state)
+    state.feedsPruning = decision.choice.constraint.contains(Constraint.FeedsPartitionPruning)
+    state.decide(decision, budget.held(j, state, decision))
+    ApplyHint(j, state, decision.choice.chosen, Some(decision))
   }
 
   /** The join as decided anew after a stage has finished. */
-  def revise(j: Join, record: JoinState): Join = {
-    val decision = decide(j, record)
+  def revise(j: Join, state: JoinState): Join = {
+    val decision = decide(j, state)
     // What was decided before the broadcast began still says why.
     val decided = Option.unless(decision.choice.constraint.contains(Constraint.BroadcastStarted))(decision)
-    decided.foreach(d => record.decide(d, budget.held(j, record, d)))
-    ApplyHint(j, record, decision.choice.chosen, decided)
+    decided.foreach(d => state.decide(d, budget.held(j, state, d)))
+    ApplyHint(j, state, decision.choice.chosen, decided)
   }
 
-  private def decide(j: Join, record: JoinState): JoinDecision = {
+  private def decide(j: Join, state: JoinState): JoinDecision = {
     val hints =
-      if (record.userHint == JoinHint.NONE) UserHints.none
-      else UserHints.of(record.userHint, PossibleStrategies.hints(j))
-    constraint(j, record, hints) match {
+      if (state.userHint == JoinHint.NONE) UserHints.none
+      else UserHints.of(state.userHint, PossibleStrategies.hints(j))
+    constraint(j, state, hints) match {
       case Some(by) =>
         val notes = by match {
           case _: Constraint.UserHint => hints.notes
           case _ => Nil
         }
         JoinDecision(JoinChoice.spark(by), None, None, None, notes)
-      case None => byCost(j, record, hints)
+      case None => byCost(j, state, hints)
     }
   }
 
   /** What leaves the join to Spark before any cost is compared. */
-  private def constraint(j: Join, record: JoinState, hints: UserHints): Option[Constraint] =
+  private def constraint(j: Join, state: JoinState, hints: UserHints): Option[Constraint] =
     if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
     else if (j.children.exists(PredictedPartitioning.broadcastStage)) Some(Constraint.BroadcastStarted)
     else if (OpenFile.isRead(j)) Some(Constraint.ReadsOpenFile)
-    else if (FewTasks.read(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)
+    else if (isOfExtension(j)) Some(Constraint.ConditionOfExtension)
+    else if (FewTasks.isReadByFew(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)
     else
       hints.followed
         .map(Constraint.UserHint(_))
-        .orElse(Option.when(!hints.shuffles && feedsPruning(j, record))(Constraint.FeedsPartitionPruning))
+        .orElse(Option.when(!hints.shuffles && feedsPruning(j, state))(Constraint.FeedsPartitionPruning))
 
-  private def feedsPruning(j: Join, record: JoinState): Boolean = j match {
+  /**
+   * Whether the condition of a join without equalities has an expression of another extension. That extension may have a
+   * join of its own for it, and may read hints: a BROADCAST hint makes Sedona broadcast a spatial index.
+   */
+  private def isOfExtension(j: Join): Boolean =
+    ExtractEquiJoinKeys.unapply(j).isEmpty && j.condition.exists(_.exists { e =>
+      !e.getClass.getName.startsWith("org.apache.spark.sql.catalyst.")
+    })
+
+  private def feedsPruning(j: Join, state: JoinState): Boolean = j match {
     case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
       // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
-      record.feedsPruning ||
+      state.feedsPruning ||
       !policy.ignoresCost && planning.feedsPruning(leftKeys ++ rightKeys)
     case _ => false
   }
 
-  private def byCost(j: Join, record: JoinState, hints: UserHints): JoinDecision = {
+  private def byCost(j: Join, state: JoinState, hints: UserHints): JoinDecision = {
     val facts = JoinFacts.of(j, planning)
-    val broadcast = facts.limits.broadcast.copy(held = budget.heldByOthers(record))
+    val broadcast = facts.limits.broadcast.copy(held = budget.heldByOthers(state))
     val input = facts.copy(
       limits = facts.limits.copy(broadcast = broadcast),
       wishes = facts.wishes.copy(shuffle = hints.shuffles)
     )
-    val cheapest = policy.strategy(input, record.id, revised = record.planned.nonEmpty)
+    val cheapest = policy.strategy(input, state.id, revised = state.planned.nonEmpty)
     val notes = hints.notes ++ ignoredStatistics(j) ++ Strategy
       .build(cheapest.chosen)
       .map(input.sides(_).broadcast.sharedBy)
@@ -96,7 +107,7 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
         cheapest.constrained(Constraint.NullAwareAntiJoin, Strategy.Broadcast(BuildRight))
       case _ => cheapest
     }
-    val safe = if (policy.ignoresCost) choice else deferringErrors(j, record, choice, input)
+    val safe = if (policy.ignoresCost) choice else deferringErrors(j, state, choice, input)
     JoinDecision(safe, Some(input), source(j.left), source(j.right), notes)
   }
 
@@ -104,10 +115,10 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
    * Spark's own broadcast, where an expression might raise an error in any other join because it sees more rows there. A
    * broadcast that may not fit into memory is not kept for that.
    */
-  private def deferringErrors(j: Join, record: JoinState, c: JoinChoice, in: JoinInput): JoinChoice = {
+  private def deferringErrors(j: Join, state: JoinState, c: JoinChoice, in: JoinInput): JoinChoice = {
     def fits(own: Strategy) = c.alternatives.exists(a => a.strategy == own && a.ruledOut.isEmpty)
     val kept = for {
-      own <- record.logged.sparkStrategy if own != c.chosen && fits(own)
+      own <- state.logged.sparkStrategy if own != c.chosen && fits(own)
       streamed <- streamed(j, own)
       e <- DeferredErrors.in(streamed, DeferredErrors.references(j))(streamedBelow)
     } yield c
@@ -173,6 +184,7 @@ private[joins] object JoinChooser {
   /** Marks what the joins' parents need, and makes ready for the decisions of one planning. */
   private def of(plan: LogicalPlan, query: PlanningState): JoinChooser = {
     val planning = new JoinPlanning(plan, query)
+    RunningQueries.planned(SparkSession.active.sparkContext, query)
     planning.stats.readKeys(plan)
     NeededOrder.mark(plan)
     FewTasks.mark(plan, planning.cluster.cores)

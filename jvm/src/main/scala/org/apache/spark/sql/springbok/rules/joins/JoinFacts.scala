@@ -103,7 +103,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
           if (uncounted(keys, e, planning)) e.boundBytes else shuffle(p).flatMap(largestPartition(_, e)),
         sorted = partitioning.exists(_.sortedBy(keys)),
         sent = exchange.isDefined,
-        tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf)
+        tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf),
+        heldTables = if (partitioning.isDefined) StageHashTables.of(p, planning.conf) else 0
       ),
       BroadcastUse(
         sharedBy = planning.sharing(p, keys),

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.internal.config.MEMORY_FRACTION
+import org.apache.spark.internal.config.{MEMORY_FRACTION, MEMORY_OFFHEAP_ENABLED, MEMORY_OFFHEAP_SIZE}
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -11,7 +11,7 @@ import org.apache.spark.sql.springbok.catalyst.{ResultLimit, SparkLimits}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
 import org.apache.spark.sql.springbok.physical.PlanningEstimates
-import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** What all decisions of one planning share: estimates of the plan, the cluster and its limits. */
@@ -24,6 +24,7 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
 
   lazy val limits: MemoryLimits = {
     val spark = SparkSession.active.sparkContext.conf
+    val fraction = conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
     MemoryLimits(
       BroadcastLimits(
         JoinConf.broadcastBytes(conf, measured = false),
@@ -32,11 +33,16 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
         stored = query.storedBytes,
         sparkBytes = math.min(ResultLimit.bytes(spark), SparkLimits.broadcastBytes(conf))
       ),
-      cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) *
-        conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION),
-      conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES)
+      cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) * fraction,
+      conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES),
+      Option.when(spark.get(MEMORY_OFFHEAP_ENABLED))(
+        cluster.perTask(spark.get(MEMORY_OFFHEAP_SIZE).toDouble) * fraction
+      )
     )
   }
+
+  /** Bytes of the rows that the broadcasts of other queries hold while this one is planned. */
+  lazy val heldByOtherQueries: Double = RunningQueries.heldBeside(query)
 
   /** Whether the user prefers sort-merge joins. Spark's default says so too, but a default is no wish. */
   val mergePreferred: Boolean =

@@ -54,9 +54,9 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private val unpacked = 32
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(PlanningConf.SINGLE_NODE) || !PlanningState.isLeft(plan) || done(plan)) plan
+    if (!conf.getConf(PlanningConf.SINGLE_NODE) || !PlanningState.isLeftToSpark(plan) || done(plan)) plan
     else {
-      val query = PlanningState.ofQuery(plan)
+      val query = PlanningState.adoptQuery(plan)
       RuleGuard("PlanSingleNode", plan, Some(query)) {
         InputSize.of(plan).filter(fits(plan, _, query)).fold(plan)(input => alone(plan, query, input))
       }
@@ -64,7 +64,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
 
   private def alone(plan: LogicalPlan, query: PlanningState, input: Input): LogicalPlan = {
     val made = inOneTask(plan)
-    PlanningState.leave(made, query, Reason.oneTask(input.bytes))
+    PlanningState.leaveToSpark(made, query, Reason.oneTask(input.bytes))
     made
   }
 

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, P
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
-import org.apache.spark.sql.springbok.cost.StageTasks
+import org.apache.spark.sql.springbok.physical.StageTasks
 
 /** Tasks that read a side in the stage of its join, if the other side is broadcast. Only executors that run one fetch it. */
 private[joins] object ProbeTasks {

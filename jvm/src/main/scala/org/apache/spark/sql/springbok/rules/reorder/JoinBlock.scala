@@ -69,10 +69,10 @@ final private[springbok] case class JoinBlock(
   def itemOf(e: Expression): Int = items.indexWhere(i => e.references.subsetOf(i.outputSet))
 
   /**
-   * The joins in this order. Every conjunct is kept, at the lowest join that has its columns, but for equalities: of columns
-   * that are all equal each join has one between its sides, be it one that follows from the others (a second one would only
-   * make the key wider). Columns that are not needed above a join are dropped. Spark has normalized NaN and -0.0 in the keys of
-   * the query's joins; other conjuncts may be keys now.
+   * The joins in this order. Every conjunct is kept, at the lowest join that has its columns. Equalities of columns are the
+   * exception: each join has one per class of equal columns. It may be one that follows from the query's own, and a second
+   * one would only widen the key. Columns that are not needed above a join are dropped. Spark has normalized NaN and -0.0 in
+   * the keys of the query's joins. Other conjuncts may be keys now, so their values are normalized here.
    *
    * @param output
    *   the columns that are needed, in their order
@@ -109,15 +109,6 @@ final private[springbok] case class JoinBlock(
         condition.reduceOption(And),
         JoinHint.NONE
       )
-  }
-
-  /** The join of a set of items, with all conjuncts that have no other columns. It is estimated, and never run. */
-  def joined(set: Long): LogicalPlan = {
-    val here = columns(set)
-    val own = conditions.filter(c => c.references.nonEmpty && c.references.subsetOf(here))
-    val parts = JoinGraph.members(set).map(items).toSeq
-    val rest = parts.init.reduceLeft[LogicalPlan](Join(_, _, Inner, None, JoinHint.NONE))
-    Join(rest, parts.last, Inner, own.reduceOption(And), JoinHint.NONE)
   }
 
   /** Classes of which no item has two columns: one equality between two sides that each have equal ones makes all equal. */

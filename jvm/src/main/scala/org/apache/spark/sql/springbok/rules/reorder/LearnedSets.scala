@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.rules.reorder
 import scala.collection.mutable
 
 import org.apache.spark.sql.springbok.cost.JoinTree
-import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 
 /**
@@ -15,6 +14,7 @@ import org.apache.spark.sql.springbok.stats.history.QueryHistory
 final private[reorder] class LearnedSets(b: JoinBlock, history: QueryHistory) {
   import LearnedSets._
 
+  private val learned = history.joins(b.items, b.conditions)
   private val lookups = mutable.HashMap.empty[Long, Option[Double]]
 
   /** The joins of the query's own order. They are looked up first: most joins are too short for another order. */
@@ -45,8 +45,7 @@ final private[reorder] class LearnedSets(b: JoinBlock, history: QueryHistory) {
     found.toMap
   }
 
-  private def rows(set: Long): Option[Double] =
-    lookups.getOrElseUpdate(set, history.applied(b.joined(set), Estimate.unknown(Nil), 1.0).rows.map(_.value))
+  private def rows(set: Long): Option[Double] = lookups.getOrElseUpdate(set, learned(set))
 }
 
 private object LearnedSets {

@@ -1,8 +1,6 @@
 package org.apache.spark.sql.springbok.rules.reorder
 
-import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Range}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{FileTable, TableName}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, JoinOrderCost, JoinOrderSearch, JoinTree}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -89,23 +87,5 @@ private[springbok] object OrderDecision {
         s"${inner(l)}, ${if (r.isInstanceOf[JoinTree.Node]) s"(${inner(r)})" else inner(r)}"
     }
     inner(tree)
-  }
-}
-
-/** What a plan reads, but for rows that are in the query itself. */
-private[reorder] object ScannedTables {
-  def apply(p: LogicalPlan): Seq[LogicalPlan] = p.collectLeaves().filter {
-    case _: LocalRelation | _: OneRowRelation | _: Range => false
-    case _ => true
-  }
-}
-
-/** What a relation of a join is called: by the tables in it. */
-private[springbok] object RelationName {
-  def apply(p: LogicalPlan): String = {
-    val tables = p.collect { case FileTable(r, fs) =>
-      TableName(r.catalogTable.map(_.identifier), fs)
-    }
-    if (tables.isEmpty) p.nodeName else tables.map(_.getOrElse("?")).mkString("+")
   }
 }

@@ -11,8 +11,8 @@ import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExch
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite, SparkShuffles}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost, StageTasks}
-import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost}
+import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates, StageTasks}
 import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 

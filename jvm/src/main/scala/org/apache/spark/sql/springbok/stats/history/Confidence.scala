@@ -30,7 +30,7 @@ final private[history] case class Confidence(share: Double, growth: Double) {
 
 private[history] object Confidence {
 
-  /** Of rows of inputs of which less is left than this, nothing is believed. */
+  /** Below this fraction of unchanged input, the history is ignored. */
   val least = 0.1
 
   /** Rows that are believed no more than this are believed once. */

@@ -105,7 +105,10 @@ final private[springbok] class History(shared: Option[HistoryFolder] = None) {
     )
 
   /** Shares with other applications what a query has taught, if they share a history. */
-  def share(entries: => Seq[LearnedEntry]): Unit = others.foreach(_.add(entries))
+  def share(entries: => Seq[LearnedEntry]): Unit = others.foreach(_.add(entries.filter(HistoryLine.fits)))
+
+  /** Whether it shares what it learns. */
+  def isShared: Boolean = others.isDefined
 
   /** Waits until what others have learned is read and what is shared is written, for at most so many ms. */
   def flush(ms: Long): Unit = others.foreach(_.flush(ms))

@@ -33,6 +33,12 @@ private[history] object HistoryLine {
   /** More can be counted. */
   private val maxRuns = 1000000000L
 
+  /** Whether a line of the entry would be read again. */
+  def fits(e: LearnedEntry): Boolean = e match {
+    case LearnedEntry.OfRows(_, l, _) => l.inputs.size <= maxInputs
+    case _: LearnedEntry.OfSelectivity => true
+  }
+
   def write(e: LearnedEntry): String = {
     val o = json.createObjectNode().put("v", version)
     e match {

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.springbok.stats.history
 
+import scala.util.Try
+
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.TableVersions
 
@@ -10,7 +13,11 @@ private[history] object IcebergScan {
 
   /** The snapshot that is read; None if it is not known. */
   def version(s: DataSourceV2ScanRelation): Option[String] =
-    TableVersions
-      .of(s.relation.table)
+    pinned(s.relation.table)
+      .orElse(TableVersions.of(s.relation.table))
       .orElse(Option(s.relation.table.properties.get("current-snapshot-id")).filter(_ != "none"))
+
+  /** The snapshot that the query asks for (`VERSION AS OF`), if it does. */
+  private def pinned(t: Table): Option[String] =
+    Try(Option(t.getClass.getMethod("snapshotId").invoke(t)).map(_.toString)).toOption.flatten
 }

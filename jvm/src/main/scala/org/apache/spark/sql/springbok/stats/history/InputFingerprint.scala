@@ -5,7 +5,6 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitioningAwareFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.FileTable
-import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.source.{LogRows, PartitionListing}
 
 /**
@@ -14,7 +13,7 @@ import org.apache.spark.sql.springbok.stats.source.{LogRows, PartitionListing}
  * @param files
  *   how many there are; 0 for inputs that are not listed
  * @param bytes
- *   the size of all of them
+ *   the size of all of them; the number of rows of an Iceberg table
  * @param state
  *   names and times of the files, or the version of the table
  */
@@ -29,8 +28,9 @@ private[history] object InputFingerprint {
   def of(leaf: LogicalPlan): Option[InputFingerprint] = leaf match {
     case FileTable(_, fs) => PartitionListing.of(fs.location).map(listed).orElse(versioned(fs.location))
     case s: DataSourceV2ScanRelation if IcebergScan.is(s) =>
-      for (v <- IcebergScan.version(s); bytes <- Estimate.known(s.stats.sizeInBytes))
-        yield InputFingerprint(0, bytes.toLong, Digest.text(v))
+      // The bytes would be those of the columns that the query reads.
+      for (v <- IcebergScan.version(s); rows <- s.stats.rowCount)
+        yield InputFingerprint(0, rows.toLong, Digest.text(v))
     // It is filled once.
     case m: InMemoryRelation if m.cacheBuilder.isCachedColumnBuffersLoaded =>
       val s = m.computeStats()
@@ -39,6 +39,13 @@ private[history] object InputFingerprint {
     case _: Range | _: LocalRelation => Some(InputFingerprint(0, 0, Digest.text("constant")))
     case _ => None
   }
+
+  /** Whether no file of an input was changed since a time in ms. The plan names the version of other inputs. */
+  def unchanged(leaf: LogicalPlan, sinceMs: Long): Boolean = sinceMs == Long.MaxValue || (leaf match {
+    case FileTable(_, fs) =>
+      PartitionListing.of(fs.location).forall(_.allFiles().forall(_.getModificationTime < sinceMs))
+    case _ => true
+  })
 
   private def listed(index: PartitioningAwareFileIndex): InputFingerprint = {
     val files = index.allFiles().toIndexedSeq
@@ -56,6 +63,6 @@ private[history] object InputFingerprint {
 
   private def versioned(index: FileIndex): Option[InputFingerprint] =
     LogRows.version(index).map { v =>
-      InputFingerprint(0, index.sizeInBytes, Digest.text(v.toString))
+      InputFingerprint(LogRows.files(index).getOrElse(0), index.sizeInBytes, Digest.text(v.toString))
     }
 }

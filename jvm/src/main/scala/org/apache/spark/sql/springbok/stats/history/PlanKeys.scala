@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.stats.history
 
+import java.util.concurrent.ConcurrentHashMap
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -41,8 +43,30 @@ final private[history] class PlanKeys(literals: Boolean) {
   def carry(from: LogicalPlan, to: LogicalPlan): Unit =
     ByIdentity.carry(known, from, to)
 
+  /**
+   * The keys of inner joins of some of these inputs, with all conditions that have no columns of others.
+   *
+   * @return
+   *   by the numbers of the inputs, each a bit. None if a part has no key
+   */
+  def joins(inputs: IndexedSeq[LogicalPlan], conditions: Seq[Expression]): Long => Option[Digest] = {
+    val blocks = inputs.map(block)
+    val columns = inputs.map(_.outputSet)
+    val places = conditions.filter(_.references.nonEmpty).flatMap(PlanKeys.conjuncts).map { c =>
+      val of = c.references.toSeq.map(a => columns.indexWhere(_.contains(a)))
+      c -> (if (of.contains(-1)) 0L else of.map(1L << _).foldLeft(0L)(_ | _))
+    }
+    set => {
+      val members = inputs.indices.filter(i => (set & (1L << i)) != 0)
+      val own = places.collect { case (c, place) if place != 0 && (place & ~set) == 0 => c }
+      Option
+        .when(members.nonEmpty && members.forall(blocks(_).isDefined))(members.flatMap(blocks(_)))
+        .flatMap(_.reduceLeft(_ joined _).filtered(own).digest)
+    }
+  }
+
   private def block(plan: LogicalPlan): Option[Block] = Option(known.getIfPresent(plan)).getOrElse {
-    val b = make(plan)
+    val b = make(plan).filter(_.hasKey)
     known.put(plan, b)
     b
   }
@@ -64,9 +88,8 @@ final private[history] class PlanKeys(literals: Boolean) {
   private def input(plan: LogicalPlan): Option[Input] = plan match {
     case m: InMemoryRelation => cached(m)
     case leaf: LeafNode =>
-      val output = leaf.output
-      for (digest <- InputKey(leaf))
-        yield Input(digest, id => output.find(_.exprId == id).map(InputKey.column))
+      lazy val columns = leaf.output.map(a => a.exprId -> a).toMap
+      for (digest <- InputKey(leaf)) yield new Input(digest, columns.get(_).map(InputKey.column))
     case a: Aggregate => block(a.child).flatMap(aggregated(a, _))
     case j: Join => outer(j)
     case u: Union => united(u)
@@ -75,7 +98,7 @@ final private[history] class PlanKeys(literals: Boolean) {
       for (b <- block(g.child); child <- b.digest; by <- b.key(g.generator)) yield {
         val digest = Digest.of(s"generate ${g.outer}", child, by)
         val (made, passed) = (Input.of(digest, g.generatorOutput), g.child.output)
-        Input(digest, id => made.column(id).orElse(b.passed(passed, id)))
+        new Input(digest, id => made.column(id).orElse(b.passed(passed, id)))
       }
     case e: Expand =>
       for {
@@ -97,7 +120,7 @@ final private[history] class PlanKeys(literals: Boolean) {
   } yield {
     val digest = Digest.of("aggregate", child, Digest.unordered("by", by.distinct))
     val made = a.aggregateExpressions
-    Input(digest, b.computed(made, _))
+    new Input(digest, b.computed(made, _))
   }
 
   /** Joins other than inner ones. A right outer join is a left outer join of the sides in the other order. */
@@ -126,7 +149,7 @@ final private[history] class PlanKeys(literals: Boolean) {
       val (ofFirst, ofSecond) = (first.output, second.output)
       def ofSides(id: ExprId) =
         l.passed(ofFirst, id).map(leftSide).orElse(r.passed(ofSecond, id).map(rightSide))
-      Input(digest, id => exists.column(id).orElse(ofSides(id)))
+      new Input(digest, id => exists.column(id).orElse(ofSides(id)))
     }
   }
 
@@ -143,7 +166,7 @@ final private[history] class PlanKeys(literals: Boolean) {
 
   private def widened(w: Window, b: Block, child: Digest): Input = {
     val (made, passed) = (w.windowExpressions, w.child.output)
-    Input(Digest.of("window", child), id => b.computed(made, id).orElse(b.passed(passed, id)))
+    new Input(Digest.of("window", child), id => b.computed(made, id).orElse(b.passed(passed, id)))
   }
 
   /**
@@ -170,11 +193,9 @@ final private[history] class PlanKeys(literals: Boolean) {
 
     /** Equal inputs, as those of a self-join, are told apart by their order. */
     private def ofInput(id: ExprId): Option[Digest] = {
-      val found = inputs.indices.iterator.flatMap(at => inputs(at).column(id).map(at -> _))
-      found.take(1).toList.headOption.map { case (at, column) =>
-        val digest = inputs(at).digest
-        Digest.of(s"input ${inputs.take(at).count(_.digest == digest)}", digest, column)
-      }
+      val at = inputs.indexWhere(_.column(id).isDefined)
+      if (at < 0) None
+      else inputs(at).numbered(id, inputs.take(at).count(_.digest == inputs(at).digest))
     }
 
     private val expressions = new ExpressionKey(literals, column)
@@ -186,6 +207,9 @@ final private[history] class PlanKeys(literals: Boolean) {
       made.foreach(d => columns += a.exprId -> d)
       made
     }
+
+    /** Whether all of its conjuncts have keys. */
+    def hasKey: Boolean = where.isDefined
 
     private lazy val where: Option[Seq[Conjunct]] =
       Digest.all(conjuncts.drop(done.size))(conjunct).map(done ++ _)
@@ -257,16 +281,26 @@ private[history] object PlanKeys extends PredicateHelper {
   /**
    * An input of filters and joins.
    *
-   * @param column
+   * @param make
    *   the digest of a column, None if it has no such column, or if the column is not deterministic. Few columns of a table
    *   are asked for. It holds no plan: the plan is the weak key that the digest is remembered by
    */
-  final private case class Input(digest: Digest, column: ExprId => Option[Digest])
+  final private class Input(val digest: Digest, make: ExprId => Option[Digest]) {
+    private val columns, numbers = new ConcurrentHashMap[ExprId, Option[Digest]]()
+
+    def column(id: ExprId): Option[Digest] = columns.computeIfAbsent(id, make(_))
+
+    /** The column among those of all inputs. Inputs with one digest are told apart by their numbers; 0 is nearly always it. */
+    def numbered(id: ExprId, number: Int): Option[Digest] = {
+      def made = column(id).map(Digest.of(s"input $number", digest, _))
+      if (number == 0) numbers.computeIfAbsent(id, _ => made) else made
+    }
+  }
 
   private object Input {
 
     /** With columns that are known by their places. */
-    def of(digest: Digest, output: Seq[Attribute]): Input = Input(
+    def of(digest: Digest, output: Seq[Attribute]): Input = new Input(
       digest,
       id => Some(output.indexWhere(_.exprId == id)).filter(_ >= 0).map(i => Digest.of(s"column $i", digest))
     )

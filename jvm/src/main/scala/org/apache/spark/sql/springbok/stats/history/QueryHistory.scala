@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
@@ -15,6 +15,7 @@ import org.apache.spark.sql.springbok.catalyst.{BaseTable, ExpressionLabel, Rule
 import org.apache.spark.sql.springbok.conf.HistoryConf
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.source.ByIdentity
+import org.apache.spark.util.Utils
 
 /**
  * What was observed of the parts of a finished query.
@@ -60,29 +61,47 @@ final private[springbok] class QueryHistory(history: History) {
     if (!QueryHistory.asks(plan, e)) e
     else
       guarded(e) {
-        val found = for (learned <- rows(plan); c <- confidence(plan, learned)) yield {
-          if (c.share <= Confidence.doubted) keys(plan).foreach(doubted.add)
-          if (c.share < Confidence.least) e
-          else {
-            val n = math.max(1.0, c.rows(learned.rows.toDouble, e.rows) * retained)
-            val expected = QueryHistory.expecting(e, n, Source.History(learned.runs, learned.lastMs))
-            values(plan, e, learned, c).foldLeft(expected) { case (known, (a, left)) =>
-              known.leaving(a, left)
-            }
-          }
+        val found = for (key <- keys(plan); (learned, c) <- believed(key, Seq(plan))) yield {
+          val n = math.max(1.0, c.rows(learned.rows.toDouble, e.rows) * retained)
+          val expected = QueryHistory.expecting(e, n, Source.History(learned.runs, learned.lastMs))
+          values(plan, e, learned, c).foldLeft(expected) { case (known, (a, left)) => known.leaving(a, left) }
         }
         found.getOrElse(e)
       }
   }
 
-  /** How far it holds for the inputs as they are now; None if changes of one of them would go unnoticed. */
-  private def confidence(plan: LogicalPlan, learned: LearnedRows): Option[Confidence] =
-    keys(plan).flatMap { key =>
-      Option(confidences.get(key)).orElse {
-        val made = inputs(plan).map(Confidence.of(learned.inputs, _))
-        made.foreach(confidences.put(key, _))
-        made
+  /**
+   * The rows of inner joins of some of these relations that the history knows, with all conditions that have no columns of
+   * others.
+   *
+   * @return
+   *   by the numbers of the relations, each a bit
+   */
+  def joins(relations: IndexedSeq[LogicalPlan], conditions: Seq[Expression]): Long => Option[Double] = {
+    lazy val keyOf = keys.joins(relations, conditions)
+    set =>
+      guarded(Option.empty[Double]) {
+        val members = relations.indices.filter(i => (set & (1L << i)) != 0).map(relations)
+        for (key <- keyOf(set); (learned, c) <- believed(key, members))
+          yield math.max(1.0, c.rows(learned.rows.toDouble, None))
       }
+  }
+
+  /** What is known of a part that reads these plans, and how far it holds; None if it holds too little. */
+  private def believed(key: Digest, of: Seq[LogicalPlan]): Option[(LearnedRows, Confidence)] =
+    for {
+      learned <- rows(key)
+      c <- confidence(key, of, learned)
+      _ = if (c.share <= Confidence.doubted) doubted.add(key)
+      if c.share >= Confidence.least
+    } yield learned -> c
+
+  /** How far it holds for the inputs as they are now; None if changes of one of them would go unnoticed. */
+  private def confidence(key: Digest, of: Seq[LogicalPlan], learned: LearnedRows): Option[Confidence] =
+    Option(confidences.get(key)).orElse {
+      val made = inputs(of).map(Confidence.of(learned.inputs, _))
+      made.foreach(confidences.put(key, _))
+      made
     }
 
   /** Columns whose values were counted, with the number of values that is expected of the inputs as they are now. */
@@ -106,9 +125,8 @@ final private[springbok] class QueryHistory(history: History) {
       if (ended) None else shapes(f).flatMap(history.selectivity)
     }
 
-  private def rows(plan: LogicalPlan): Option[LearnedRows] = keys(plan).flatMap { key =>
+  private def rows(key: Digest): Option[LearnedRows] =
     if (ended) Option(read.get(key)).flatten else read.computeIfAbsent(key, history.rows(_))
-  }
 
   /** Remembers for a node what is known of an equal one. */
   def carry(from: LogicalPlan, to: LogicalPlan): Unit = Seq(keys, shapes).foreach(_.carry(from, to))
@@ -122,8 +140,10 @@ final private[springbok] class QueryHistory(history: History) {
    *
    * @param tableRows
    *   rows of a table, None if unknown
+   * @param sinceMs
+   *   when the query began
    */
-  def learn(observed: Observed, tableRows: LogicalPlan => Option[Double]): Unit = {
+  def learn(observed: Observed, tableRows: LogicalPlan => Option[Double], sinceMs: Long): Unit = {
     end()
     val (now, most) = (System.currentTimeMillis(), SQLConf.get.getConf(HistoryConf.MAX_ENTRIES))
     val keyed = for ((plan, n) <- observed.rows; key <- keys(plan)) yield key -> ((plan, n))
@@ -131,7 +151,7 @@ final private[springbok] class QueryHistory(history: History) {
       for ((plan, a, n) <- observed.distinct; key <- keys(plan); column <- keys.column(plan, a))
         yield (key, column, n)
     // Projections have the key of what they project.
-    val entries = for ((key, (plan, n)) <- keyed.toMap.toSeq; from <- inputs(plan)) yield {
+    val entries = for ((key, (plan, n)) <- keyed.toMap.toSeq; from <- inputs(Seq(plan), sinceMs)) yield {
       val ofForm = for {
         f <- QueryHistory.condition(plan)
         shape <- shapes(f)
@@ -148,22 +168,36 @@ final private[springbok] class QueryHistory(history: History) {
     history.share(entries.flatten)
   }
 
-  /** What an entry is about, for people; None if that is not to be stored. */
+  /** What an entry is about, for people; None if that is not to be stored. Spark's redaction applies. */
   private def label(plan: LogicalPlan): Option[String] =
-    Option.unless(SQLConf.get.getConf(HistoryConf.REDACT))(QueryHistory.label(plan))
+    Option.when(history.isShared && !SQLConf.get.getConf(HistoryConf.REDACT)) {
+      Utils.redact(SQLConf.get.stringRedactionPattern, QueryHistory.label(plan))
+    }
 
-  /** What a plan reads; None if changes of a part of it would go unnoticed. */
-  private def inputs(plan: LogicalPlan): Option[Seq[InputFingerprint]] = {
-    val leaves = QueryHistory.leaves(plan)
-    val all = for (leaf <- leaves; key <- keys(leaf); of <- fingerprint(leaf)) yield key -> of
+  /**
+   * What plans read; None if changes of a part of it would go unnoticed.
+   *
+   * @param sinceMs
+   *   when the query began, for inputs that planning has not looked at: what was changed since may not be what was read
+   */
+  private def inputs(
+      plans: Seq[LogicalPlan],
+      sinceMs: Long = Long.MaxValue
+  ): Option[Seq[InputFingerprint]] = {
+    val leaves = plans.flatMap(QueryHistory.leaves)
+    val all = for {
+      leaf <- leaves
+      key <- keys(leaf)
+      of <- fingerprint(leaf, sinceMs)
+    } yield key -> of
     // Plans with one key may have their inputs in any order.
     Option.when(all.size == leaves.size)(all.sortBy(_._1).map(_._2))
   }
 
   /** Taken when the query is planned: a write to a table may change the list of its files while the query runs. */
-  private def fingerprint(leaf: LogicalPlan): Option[InputFingerprint] =
+  private def fingerprint(leaf: LogicalPlan, sinceMs: Long = Long.MaxValue): Option[InputFingerprint] =
     Option(fingerprints.getIfPresent(input(leaf))).getOrElse {
-      val made = InputFingerprint.of(leaf)
+      val made = if (InputFingerprint.unchanged(leaf, sinceMs)) InputFingerprint.of(leaf) else None
       // A cached table has none before it is filled.
       if (made.isDefined) fingerprints.put(input(leaf), made)
       made

@@ -10,8 +10,10 @@ private[operator] object SetStats {
     val rows = Option.when(children.forall(_.rows.isDefined)) {
       children.flatMap(_.rows).foldLeft(Rows(0, 0, Source.Estimated))(_ + _)
     }
+    // Spark computes the output of a projection anew each time.
+    val outputs = u.children.map(_.output.toIndexedSeq)
     val columns = u.output.zipWithIndex.flatMap { case (a, i) =>
-      val each = u.children.zip(children).map { case (c, e) => e.columns.get(c.output(i)) }
+      val each = outputs.zip(children).map { case (o, e) => e.columns.get(o(i)) }
       Option.when(each.forall(_.isDefined))(a -> ColumnStats.united(each.flatten))
     }
     val known = AttributeMap(columns)

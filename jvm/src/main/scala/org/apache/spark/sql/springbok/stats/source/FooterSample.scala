@@ -60,7 +60,7 @@ private[springbok] object FooterSample {
         TableFiles.of(relation.location)
       else None
     files.filter(_.size > 0).map { files =>
-      val listing = Listing.of(files, limit(relation, conf))
+      val listing = Listing.of(files, limit(relation, files, conf))
       Option(tables.getIfPresent(relation.location)).flatMap(_.get(listing)).getOrElse {
         val table = sample(files, listing.limit, relation, conf, read)
         val whole = table.filesRead == math.min(files.size, listing.limit)
@@ -73,14 +73,16 @@ private[springbok] object FooterSample {
     }
   }
 
-  /** How many footers are read: fewer of a table with thousands of columns, since they are parsed at the same time. */
-  private def limit(relation: HadoopFsRelation, conf: SQLConf): Int =
-    math
-      .min(conf.getConf(StatsConf.FOOTERS_MAX_FILES), maxColumns / math.max(1, relation.dataSchema.size))
-      .max(1)
+  /** How many footers are read: fewer of large files with many columns, since they are parsed at the same time. */
+  private def limit(relation: HadoopFsRelation, files: TableFiles, conf: SQLConf): Int =
+    math.min(conf.getConf(StatsConf.FOOTERS_MAX_FILES), (maxChunks / chunks(relation, files)).toInt).max(1)
 
-  /** Columns of all footers together. One of a row group takes about 1 KB of the driver's heap while it is parsed. */
-  private val maxColumns = 16000
+  /** About how many column chunks a file has: those of a row group for every 64 MB, half of what Spark writes. */
+  private[source] def chunks(relation: HadoopFsRelation, files: TableFiles): Double =
+    math.max(1, relation.dataSchema.size) * math.max(1.0, files.bytes.toDouble / files.size / (64 << 20))
+
+  /** Column chunks of all footers together. Each takes about 1 KB of the driver's heap while it is parsed. */
+  private[source] val maxChunks = 16000.0
 
   private def sample(
       files: TableFiles,

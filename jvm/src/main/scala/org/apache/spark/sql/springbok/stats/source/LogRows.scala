@@ -23,12 +23,19 @@ private[stats] object LogRows {
   /** The version of the table that the query reads, if it has a condition on the table. */
   def version(index: FileIndex): Option[Long] = scanOf(index).flatMap(number(_, version))
 
+  /** The number of files that the query reads, if it has a condition on the table. */
+  def files(index: FileIndex): Option[Long] = for {
+    scan <- scanOf(index) if files < scan.productArity
+    found <- Some(scan.productElement(files)).collect { case s: scala.collection.Seq[_] => s.size.toLong }
+  } yield found
+
   private def scanOf(index: FileIndex): Option[Product] =
     product(index, "PreparedDeltaFileIndex").flatMap(
       _.productIterator.flatMap(product(_, "DeltaScan")).nextOption()
     )
 
   private val version = 0
+  private val files = 1
   private val rows = 1
   private val logicalRows = 3
 

@@ -34,7 +34,9 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     val enabled =
       conf.getConf(StatsConf.DICTIONARIES_ENABLED) && conf.getConf(StatsConf.FOOTERS_ENABLED) &&
         relation.fileFormat.isInstanceOf[ParquetFileFormat]
-    if (enabled) TableFiles.of(relation.location).filter(_.size > 0) else None
+    // Each column of a file is read by itself, with the footer.
+    def small(files: TableFiles) = FooterSample.chunks(relation, files) * 2 < FooterSample.maxChunks
+    if (enabled) TableFiles.of(relation.location).filter(f => f.size > 0 && small(f)) else None
   }
   private lazy val names = FileColumnNames.of(relation.location)
   private lazy val hadoop = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)

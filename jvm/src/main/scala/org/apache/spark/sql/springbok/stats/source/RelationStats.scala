@@ -66,7 +66,7 @@ final private[springbok] class RelationStats {
       if (analyzed == 0 && now > 0) Some("they count no rows, and its files are not empty")
       else
         Option.when(math.max(counted, now) > 2 * math.max(1.0, math.min(counted, now)))(
-          s"they are of ${Reason.bytes(counted)} of files, of which there are ${Reason.bytes(now)} now"
+          s"they describe ${Reason.bytes(counted)} of files, and the table now has ${Reason.bytes(now)}"
         )
     }
   }

@@ -1,11 +1,13 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf, JoinConf, StatsConf}
+import org.apache.spark.sql.springbok.cost.Distribution
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.JoinDecision
+import org.apache.spark.sql.springbok.record.{JoinDecision, RunningQueries}
 
 /** Build sides that are larger than they look, or come later: what only seems to fit is not held in memory. */
 class MisjudgedSizeSuite extends SpringbokTest {
@@ -126,6 +128,58 @@ class MisjudgedSizeSuite extends SpringbokTest {
       val d = decision(sql)
       assert(d.input.get.right.layout.largestPartition.exists(_ > 20e6))
       assert(codes(d)("HASH_TABLE_TOO_BIG"))
+    }
+  }
+
+  // Each of several joins by one key once built a hash table as large as one task may hold.
+  test("the hash tables of joins by one key are counted together, as they are in one stage") {
+    val part = "SELECT k, max(v) AS v FROM facts GROUP BY k"
+    // The group by between them keeps the rows in place, and needs no order that a merge would give.
+    val sql = s"SELECT count(*), max(x.t), sum(x.v + b.v) FROM (SELECT e.k, max(e.t) AS t, max(a.v) AS v " +
+      s"FROM events e JOIN ($part) a ON e.k = a.k GROUP BY e.k) x JOIN ($part) b ON x.k = b.k"
+    def chosen(fraction: Double) = conf(
+      ClusterConf.EXECUTOR_MEMORY.key -> "200m",
+      JoinConf.SHUFFLED_HASH_MEMORY_FRACTION.key -> fraction.toString,
+      FilterConf.MODE.key -> "OFF",
+      noBroadcast,
+      noSparkBroadcast
+    )(record(same(sql)).joins.map(_.latest.get))
+    // One of these leaves room for one table and not for two.
+    val each = Seq(0.003, 0.006, 0.012, 0.024, 0.05, 0.1).map(chosen)
+    assert(
+      each.exists(joins => joins.map(_.choice.chosen).distinct.size == 2 && joins.exists(codes(_)("HASH_TABLES_TOO_BIG"))),
+      each.map(_.map(d => d.choice.chosen -> codes(d)))
+    )
+  }
+
+  // A server once counted the broadcasts of each query alone, and those of ten users filled the driver's heap.
+  test("the broadcasts of queries that run at the same time share the driver's heap") {
+    val sql = "SELECT count(*), max(e.t), max(f.t) FROM events f JOIN events e ON f.k = e.k"
+    val heap = Seq(
+      ClusterConf.EXECUTOR_MEMORY.key -> "100m",
+      JoinConf.BROADCAST_MEMORY_FRACTION.key -> "0.5",
+      noSparkBroadcast
+    )
+    def planned() = {
+      val df = spark.sql(sql)
+      df.queryExecution.executedPlan: Unit
+      df -> record(df).joins.head.planned.get
+    }
+    def running[T](execution: Long)(body: => T): T = {
+      val sc = spark.sparkContext
+      sc.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, execution.toString)
+      try body
+      finally sc.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, null)
+    }
+    conf(heap: _*) {
+      val (first, alone) = running(-1)(planned())
+      assert(alone.choice.distribution.contains(Distribution.Broadcast))
+      val (_, beside) = running(-2)(planned())
+      assert(codes(beside).exists(Set("BUILD_SIDE_MAY_BE_TOO_BIG", "BROADCASTS_TAKE_THE_ROOM")), codes(beside))
+      RunningQueries.ended(-1)
+      RunningQueries.ended(-2)
+      assert(planned()._2.choice.distribution.contains(Distribution.Broadcast))
+      assert(first.count() == 1)
     }
   }
 

@@ -28,7 +28,7 @@ class PlanSingleNodeSuite extends SpringbokTest {
   private def exchanges(df: DataFrame): Seq[Exchange] =
     collectWithSubqueries(executed(df)) { case e: Exchange => e }
 
-  private def inOneTask(df: DataFrame): Boolean = record(df).left.exists(_.code == "ONE_TASK")
+  private def inOneTask(df: DataFrame): Boolean = record(df).leftToSpark.exists(_.code == "ONE_TASK")
 
   private val keys = "f.k = d.k"
   private def aggregated(join: String, on: String = keys): String =

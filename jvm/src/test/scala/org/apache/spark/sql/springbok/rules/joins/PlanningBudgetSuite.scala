@@ -24,8 +24,8 @@ class PlanningBudgetSuite extends SpringbokTest with Eventually {
 
   private def leftToSpark(df: DataFrame): Boolean = {
     val log = record(df)
-    if (log.left.isDefined) assert(log.joins.isEmpty && log.filters.isEmpty, log)
-    log.left.exists(_.code == "LITTLE_DATA")
+    if (log.leftToSpark.isDefined) assert(log.joins.isEmpty && log.filters.isEmpty, log)
+    log.leftToSpark.exists(_.code == "LITTLE_DATA")
   }
 
   private def plan(df: DataFrame): String = execution(df).sparkPlan.canonicalized.toString

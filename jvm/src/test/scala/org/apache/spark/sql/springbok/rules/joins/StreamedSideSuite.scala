@@ -1,11 +1,21 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, Predicate}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{PlanningConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.record.JoinDecision
+
+/** A predicate of another extension: two numbers that differ by less than 2. */
+case class Near(left: Expression, right: Expression) extends BinaryExpression with Predicate {
+  override def nullSafeEval(a: Any, b: Any): Any = math.abs(a.asInstanceOf[Long] - b.asInstanceOf[Long]) < 2
+  override def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode =
+    defineCodeGen(ctx, ev, (a, b) => s"Math.abs($a - $b) < 2")
+  override protected def withNewChildrenInternal(l: Expression, r: Expression): Near = Near(l, r)
+}
 
 /** Queries whose answer, or whose success, depends on which side of a join is streamed. */
 class StreamedSideSuite extends SpringbokTest {
@@ -125,5 +135,17 @@ class StreamedSideSuite extends SpringbokTest {
     val semi = "SELECT DISTINCT substring_index(input_file_name(), '.', -1) FROM attributes WHERE n < 100 " +
       "AND k IN (SELECT k FROM names WHERE g < 5)"
     assert(first(semi).choice.constraint.contains(Constraint.ReadsOpenFile))
+  }
+
+  // Sedona's spatial join once got a BROADCAST hint from Springbok, and broadcast an index.
+  test("a join by a function of another extension stays as it is, unless it has an equality as well") {
+    spark.sessionState.functionRegistry.createOrReplaceTempFunction(
+      "near",
+      args => Near(args.head, args(1)),
+      "scala_udf"
+    )
+    val by = "SELECT count(*) FROM names a JOIN (SELECT k, g FROM names WHERE k < 50) b ON near(a.k, b.k)"
+    assert(first(by).choice.constraint.contains(Constraint.ConditionOfExtension))
+    assert(first(s"$by AND a.g = b.g").choice.constraint.isEmpty)
   }
 }

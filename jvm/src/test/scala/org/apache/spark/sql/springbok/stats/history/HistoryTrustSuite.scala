@@ -115,7 +115,8 @@ class HistoryTrustSuite extends HistoryTest {
         plan.collect { case p => p -> rows },
         plan.collect { case p => p.output.map((p, _, rows)) }.flatten
       ),
-      _ => Some(1e6)
+      _ => Some(1e6),
+      sinceMs = Long.MaxValue
     )
 
   test("whatever a history says, no bound gets lower and no column unique") {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.springbok.Smoke
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
-import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf, StatsConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf, JoinConf, PlanningConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.report.ReportJson
 import org.apache.spark.sql.springbok.report.page.ReportPage
@@ -359,7 +359,7 @@ class LearnedRowsSuite extends HistoryTest {
       )
       val first = application
       conf(HistoryConf.REDACT.key -> redact.toString) {
-        new QueryHistory(first).learn(Observed(Seq(plan -> 13334L)), _ => Some(40000.0))
+        new QueryHistory(first).learn(Observed(Seq(plan -> 13334L)), _ => Some(40000.0), Long.MaxValue)
       }
       first.flush(20000)
       val second = application
@@ -374,6 +374,48 @@ class LearnedRowsSuite extends HistoryTest {
         .map(Files.readString(_))
         .mkString
       assert(text.contains("orders") != redact && text.contains("% 3") != redact, text)
+    }
+  }
+
+  // The fingerprint of a table that planning had not looked at was once taken when the query had ended, after a write.
+  test("nothing is learned of files that may have changed while the query ran") {
+    val plan = optimized("SELECT * FROM orders WHERE o % 3 = 0").collectFirst(filter).get
+    val h = new History
+    def learn(sinceMs: Long): Unit =
+      new QueryHistory(h).learn(Observed(Seq(plan -> 13334L)), _ => Some(40000.0), sinceMs)
+    learn(sinceMs = 1000)
+    assert(h.size == 0)
+    learn(sinceMs = System.currentTimeMillis())
+    assert(h.size == 1)
+  }
+
+  // Spark's regex for texts was once not applied to what other users can read in the folder.
+  test("Spark's redaction applies to the labels of a shared history") {
+    val plan = optimized("SELECT * FROM orders WHERE o = 4111").collectFirst(filter).get
+    val shared = Files.createTempDirectory("history")
+    val h =
+      new History(Some(new HistoryFolder(new Path(shared.toUri), new Configuration(false), 1 << 20, 100)))
+    conf("spark.sql.redaction.string.regex" -> "4111") {
+      new QueryHistory(h).learn(Observed(Seq(plan -> 1L)), _ => Some(40000.0), Long.MaxValue)
+    }
+    h.flush(20000)
+    val text = Files.list(shared).iterator.asScala.map(Files.readString(_)).mkString
+    assert(text.contains("orders") && !text.contains("4111"), text)
+  }
+
+  // Two tables that were joined by a pruned column were once learned with the rows of one month.
+  test("rows that partition pruning removed are still missing above another join by the same column") {
+    table("sold", "SELECT id AS s, id % 40 AS day FROM range(40000)", partitionBy = Seq("day"))
+    table("back", "SELECT id AS r, id % 40 AS day FROM range(400)")
+    table("days", "SELECT id AS day, id % 4 AS month FROM range(40)")
+    val both = "SELECT s.s, s.day, b.r FROM sold s JOIN back b ON s.day = b.day"
+    val pruned = s"SELECT count(*) FROM ($both) x JOIN days d ON x.day = d.day WHERE d.month = 1"
+    conf(
+      "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly" -> "false",
+      PlanningConf.BUDGET.key -> "0"
+    ) {
+      learned(pruned): Unit
+      assert(!isLearned(estimate(both) { case j: Join => j }))
     }
   }
 

@@ -24,7 +24,19 @@ class SharedHistorySuite extends SharedHistoryTest {
       assert(HistoryLine.read(line, now).contains(e))
       assert(line.indices.forall(i => HistoryLine.read(line.take(i), now).isEmpty))
       assert(HistoryLine.read(line.replace("\"runs\":", "\"Runs\":"), now).isEmpty)
+      assert(HistoryLine.fits(e))
     }
+  }
+
+  // A file with such a line was once read by nobody, and never put together with others.
+  test("an entry with more inputs than a reader takes is not written") {
+    val many = entry(1, 5).copy(learned = entry(1, 5).learned.copy(inputs = Seq.fill(101)(inputs.head)))
+    assert(HistoryLine.read(HistoryLine.write(many), now).isEmpty && !HistoryLine.fits(many))
+    val shared = folder()
+    val h = application(shared)
+    h.share(Seq(many, entry(2, 6)))
+    h.flush(20000)
+    assert(at(shared).load(now).collect { case LearnedEntry.OfRows(key, _, _) => key } == Seq(Digest(0, 2)))
   }
 
   test("the line that Python reads") {

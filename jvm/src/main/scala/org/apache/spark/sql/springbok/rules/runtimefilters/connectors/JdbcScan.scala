@@ -20,13 +20,12 @@ import org.apache.spark.sql.types._
  *   +- ShuffleQueryStage 0
  * }}}
  *
- * '''When''': the column holds whole numbers, and the database is one in which a column of whole numbers holds nothing else.
- * The user has neither switched off `pushDownPredicate` nor named other types with `customSchema`.
+ * '''When''': the column is integral, and so is every value that the database can store in it. The user has neither switched off `pushDownPredicate` nor named other types with `customSchema`.
  *
  * '''Why the answer cannot change''': the condition is one that Spark would send if the query had it, and each row that it
- * removes has no match, because whole numbers are compared alike everywhere. Other types are not: a database compares strings
- * by its collation and refuses a text that is no UUID, its decimals may have more digits than Spark reads, and its dates may
- * lie beyond Spark's. The scan has not started, so nothing is read twice.
+ * removes has no match, because every database compares integers alike. Other types differ: a database compares strings by its
+ * collation and refuses a text that is no UUID, its decimals may have more digits than Spark reads, and its dates may lie
+ * beyond Spark's. The scan has not started, so nothing is read twice.
  *
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */

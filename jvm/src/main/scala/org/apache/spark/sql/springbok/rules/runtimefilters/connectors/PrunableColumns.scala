@@ -1,8 +1,10 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
+import org.apache.spark.sql.connector.read.{Scan, SupportsRuntimeV2Filtering}
 import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
@@ -37,11 +39,15 @@ private[springbok] object PrunableColumns {
     names.size == 1 && SQLConf.get.resolver(names.head, column.name)
 
   /**
-   * Whether nothing else in the query reads through the same scan object or writes what it reads. Subqueries and finished
-   * stages count as well. Such a scan keeps a filter for as long as it lives, and applies it for all of its readers.
+   * The scan objects that nothing else in the query reads through, and that read nothing which the query writes. Subqueries and
+   * finished stages count as well. Any other scan would apply a filter for all of its readers, because it keeps the filter for
+   * as long as it lives.
    */
-  def readOnce(scan: BatchScanExec, query: SparkPlan): Boolean =
-    !scan.table.isInstanceOf[RowLevelOperationTable] && scans(query).count(_.scan eq scan.scan) <= 1
+  def readOnce(query: SparkPlan): BatchScanExec => Boolean = {
+    val readers = new IdentityHashMap[Scan, Int]()
+    scans(query).foreach(s => readers.merge(s.scan, 1, _ + _): Unit)
+    scan => !scan.table.isInstanceOf[RowLevelOperationTable] && readers.getOrDefault(scan.scan, 0) <= 1
+  }
 
   private def scans(p: SparkPlan): Seq[BatchScanExec] = p match {
     case b: BatchScanExec => Seq(b)

@@ -22,7 +22,8 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * }}}
  *
  * '''When''': the table is a [[RebuildableTable]]; the scan reads no metadata columns, such as a row's position; the plan does
- * not rely on how the scan partitions or sorts its rows; reading less is expected to save more than planning the scan costs.
+ * not rely on how the scan partitions or sorts its rows; reading less is expected to save more than planning the scan costs,
+ * which is known once a filter has been added.
  *
  * '''Why the answer cannot change''': the scan reads the same version, with the same filters and columns, which
  * [[ScanRecipe]] proves. It leaves out only rows that the predicate rules out, and these have no match. If anything differs
@@ -45,7 +46,7 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
       _ <- Either.cond(table.allows(b.scan), (), Reason.scanTakesNone(b.scan.getClass.getSimpleName))
       _ <- Either.cond(!readsMetadata, (), Reason.readsMetadata)
       _ <- Either.cond(!reliedOn, (), Reason.partitioningUsed)
-      _ <- worth(filter)
+      _ <- worth(filter, recipe.plannedMs)
       _ <- recipe.compares(table, column, b.scan.readSchema)
       _ <- Either.cond(keys.areAscii, (), Reason.keysNotTaken)
       asked <- keys
@@ -66,8 +67,8 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
     !b.outputPartitioning.isInstanceOf[UnknownPartitioning] || b.outputOrdering.nonEmpty
 
   /** Rows that are not read save at least their decoding. What they save further on is not counted: a row test saves it too. */
-  private def worth(filter: ScanConnector.Filter): Either[Reason, Unit] = {
-    val least = filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
+  private def worth(filter: ScanConnector.Filter, plannedMs: Double): Either[Reason, Unit] = {
+    val least = math.max(filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble, plannedMs)
     ScanRows(b.scan).filterNot(_ => filter.regardless).fold[Either[Reason, Unit]](Right(())) { rows =>
       val read = rows.toDouble * b.output.size * FilterCost.decode / 1e6 / filter.cores
       val benefit = (1 - filter.retained) * read

@@ -27,6 +27,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  *   runtime filters that were added since
  * @param first
  *   the scan that Spark has built, None for that scan itself
+ * @param plannedMs
+ *   the time that it took to plan the scan the last time it was built again, in ms
  */
 final private[connectors] case class ScanRecipe(
     table: Table,
@@ -34,7 +36,8 @@ final private[connectors] case class ScanRecipe(
     filters: Seq[Expression],
     version: TableVersion,
     added: Seq[Expression] = Nil,
-    first: Option[Scan] = None
+    first: Option[Scan] = None,
+    plannedMs: Double = 0
 ) {
 
   /**
@@ -57,8 +60,10 @@ final private[connectors] case class ScanRecipe(
         _ <- Either.cond(sameForm(scan, again._1), (), Reason.scanDiffers)
       } yield {
         val built = again._1
+        val start = System.nanoTime()
         built.toBatch.planInputPartitions(): Unit
-        val next = copy(added = added :+ filter, first = first.orElse(Some(scan)))
+        val ms = (System.nanoTime() - start) / 1e6
+        val next = copy(added = added :+ filter, first = first.orElse(Some(scan)), plannedMs = ms)
         ScanRecipe.remember(built, next)
         built
       }

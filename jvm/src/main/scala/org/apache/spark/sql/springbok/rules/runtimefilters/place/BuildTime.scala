@@ -5,8 +5,8 @@ import org.apache.spark.sql.execution.adaptive.{ExchangeQueryStageExec, QuerySta
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.cost.{FilterCost, StageTasks}
-import org.apache.spark.sql.springbok.physical.PhysicalRows
+import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.physical.{PhysicalRows, StageTasks}
 
 /**
  * How much time is lost while a scan waits for a build side. Waiting is free while the build side's tasks keep all cores busy:

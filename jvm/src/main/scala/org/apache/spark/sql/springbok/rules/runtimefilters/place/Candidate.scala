@@ -67,8 +67,8 @@ final private[springbok] class CreationKey(
   /** What is kept of it for later queries. */
   def collects: Option[CollectsKeys] = side.state.collects.get(on.index).orElse {
     val found =
-      for ((key, t) <- table if !BuildSides.started(exchange); files <- t.listing.files)
-        yield CollectsKeys(key, t.source, files)
+      if (BuildSides.started(exchange)) None
+      else for ((key, t) <- table; files <- t.listing.files) yield CollectsKeys(key, t.source, files)
     found.foreach(side.state.collects.putIfAbsent(on.index, _))
     found
   }

@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
-import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
   KeptKeysExec,
@@ -18,7 +17,13 @@ import org.apache.spark.sql.execution.springbok.{
   SummarizeKeysExec
 }
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.catalyst.{HiveScan, OrderDependent, PlanInputs, SparkTypes}
+import org.apache.spark.sql.springbok.catalyst.{
+  HiveScan,
+  OrderDependent,
+  PairwiseJoin,
+  PlanInputs,
+  SparkTypes
+}
 import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
@@ -65,7 +70,9 @@ private[sql] object Determinism {
       Some(computed(a.resultExpressions, in ++ AttributeSet(results)))
     case p: ProjectExec => Some(computed(p.projectList, in))
     case _ if in.isEmpty => Some(in)
-    case u: UnionExec => Some(AttributeSet(u.children.flatMap(c => renamed(c.output, u.output, in))))
+    case u: UnionExec =>
+      val out = u.output
+      Some(AttributeSet(u.children.flatMap(c => renamed(c.output, out, in))))
     case r: ReusedExchangeExec => Some(AttributeSet(renamed(r.child.output, r.output, in)))
     case m: InMemoryTableScanExec =>
       Some(AttributeSet(renamed(m.relation.cachedPlan.output, m.relation.output, in)))
@@ -89,7 +96,7 @@ private[sql] object Determinism {
 
   private def known(plan: SparkPlan): Boolean = plan match {
     case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec | _: FilterExec | _: ProjectExec |
-        _: BaseAggregateExec | _: BaseJoinExec | _: SortExec | _: UnionExec | _: ExpandExec |
+        _: BaseAggregateExec | PairwiseJoin(_) | _: SortExec | _: UnionExec | _: ExpandExec |
         _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
         _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
         _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |

@@ -36,6 +36,12 @@ final private[springbok] class FilterPlanning(
   val minBenefitMs: Double = conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
   val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
 
+  /** Another extension's rule that replaces operators, as native engines have; it might not know a filter's operators. */
+  lazy val columnarRule: Option[String] =
+    SparkSession.active.sessionState.columnarRules
+      .find(_ ne PlaceStaticFilters.Hook)
+      .map(_.getClass.getSimpleName.stripSuffix("$"))
+
   /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
   def mergeBytes(exchange: SparkPlan): Long = {
     val most = cluster.mergeLimit(conf.getConf(FilterConf.MERGE_BYTES))

@@ -66,6 +66,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   import FilterTargets._
   private val leverages = new IdentityHashMap[SparkPlan, Double]()
   private val exchanges = new SharedExchanges(plan)
+  private lazy val readOnce = PrunableColumns.readOnce(plan)
 
   /** Dynamic partition pruning reads build sides of broadcast joins and must find them unchanged. */
   private lazy val prunes: Boolean =
@@ -73,7 +74,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
 
   /** Whether filters may be pushed to the scan here. */
   def pushable(at: SparkPlan): Boolean = at.collectLeaves().forall {
-    case b: BatchScanExec => PrunableColumns.readOnce(b, plan)
+    case b: BatchScanExec => readOnce(b)
     case _ => true
   }
 
@@ -194,7 +195,21 @@ private[springbok] object FilterTargets {
 
   /** Whether a filter on this key may stand on a scan, whose rows are perhaps grouped on the way: see [[TriedKey]]. */
   private def takes(scan: SparkPlan, key: Expression, grouped: Boolean): Boolean =
-    !TriedKey.is(key) || TriedKey.guardable(key) || !grouped && FixedOrder(scan)
+    (!TriedKey.is(key) || TriedKey.guardable(key) || !grouped && FixedOrder(scan)) &&
+      (!isCached(scan) || key.references.forall(isComputable(scan, _)))
+
+  /**
+   * Whether the projections on a cached table may compute a column of theirs for all rows. Spark computes it where it is used
+   * first, which may be above a join that drops rows.
+   */
+  private def isComputable(scan: SparkPlan, column: Expression): Boolean = scan match {
+    case ProjectExec(list, child) =>
+      KeyTrace
+        .through(list, column)
+        .exists(below => !TriedKey.is(below) && below.references.forall(isComputable(child, _)))
+    case f: FilterExec => isComputable(f.child, column)
+    case _ => true
+  }
 
   def isScan(p: SparkPlan): Boolean = isCached(p) || (p match {
     case f: FilterExec => f.condition.deterministic && isLeaf(f.child)

@@ -17,6 +17,7 @@ private[place] object Gate {
 
   /** The cheap conditions come first: the order also decides which reason is reported. */
   private val all: Seq[Gate] = Seq(
+    RunsInSpark,
     NotDeclinedBefore,
     ReachesScan,
     NotFilteredBySpark,
@@ -36,6 +37,15 @@ private[place] object Gate {
   /** The candidate with these targets, if there are any. */
   private def on(c: Candidate, targets: Seq[Target], whyNone: => Reason): Either[Reason, Candidate] =
     Either.cond(targets.nonEmpty, c.copy(targets = targets), whyNone)
+
+  /**
+   * A native engine turns columns into rows for an operator that it does not know, and back again. That costs more than most
+   * filters save.
+   */
+  private case object RunsInSpark extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
+      planning.columnarRule.filterNot(_ => c.key.hinted).map(Reason.columnarRule).toLeft(c)
+  }
 
   /** A key that was declined, and would be again, is not traced to its scans at each planning. */
   private case object NotDeclinedBefore extends Gate {

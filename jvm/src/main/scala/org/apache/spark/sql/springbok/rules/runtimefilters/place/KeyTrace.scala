@@ -8,7 +8,9 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
+import org.apache.spark.sql.springbok.catalyst.PairwiseJoin
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, TriedKey}
+import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
  * Where a filter on a key may go: from an operator to those of its children whose rows may be pruned if their key cannot
@@ -46,8 +48,11 @@ object KeyTrace {
     case e: ShuffleExchangeExec => down(e.child, 0, key)
     case b: BroadcastExchangeExec => down(b.child, 0, key)
     case u: UnionExec =>
+      // Spark computes the output of a union and of a projection anew each time.
+      val out = u.output
       u.children.zipWithIndex.flatMap { case (c, i) =>
-        val at = AttributeMap[Expression](u.output.zip(c.output))
+        val at =
+          AttributeMap[Expression](out.zip(c.output).filter { case (a, _) => key.references.contains(a) })
         substitute(key, at.get).map(Route(i, _))
       }
     case agg: BaseAggregateExec
@@ -65,7 +70,7 @@ object KeyTrace {
     case w: WindowGroupLimitExec => partitioned(w.partitionSpec, w.child, key)
     case g: GenerateExec if g.generator.deterministic => down(g.child, 0, key)
     case e: ExpandExec => expanded(e, key)
-    case j: BaseJoinExec => joined(j, key)
+    case PairwiseJoin(j) => joined(j, key)
     case _ => Nil
   }
 
@@ -79,7 +84,7 @@ object KeyTrace {
   }
 
   /** The key below a list of output expressions. */
-  private def through(list: Seq[NamedExpression], key: Expression): Option[Expression] = {
+  private[place] def through(list: Seq[NamedExpression], key: Expression): Option[Expression] = {
     val below = AttributeMap[Expression](list.map {
       case a @ Alias(inner, _) => a.toAttribute -> inner
       case x => x.toAttribute -> x
@@ -125,7 +130,7 @@ object KeyTrace {
       (if (intoLeft) down(j.left, 0, key) else Nil, if (intoRight) down(j.right, 1, key) else Nil)
     // Only a key that is the join key itself, or its hash: a cast of it may have another type.
     def same(joinKey: Expression, key: Expression) =
-      FilterKey.of(joinKey).exists(_.semanticEquals(TriedKey.untried(key)))
+      FilterKey.of(joinKey).exists(k => k.semanticEquals(TriedKey.untried(key)) && isExact(k))
     def other(joinKey: Expression, child: Int) =
       FilterKey.of(joinKey).flatMap(FilterKey.atScan).map(Route(child, _))
     val equals =
@@ -137,6 +142,12 @@ object KeyTrace {
           else None
         }
     left ++ right ++ equals
+  }
+
+  /** Whether equal canonical forms have equal values: those of sums of floating-point numbers have any order. */
+  private def isExact(e: Expression): Boolean = !e.exists {
+    case a: BinaryArithmetic => a.dataType == FloatType || a.dataType == DoubleType
+    case _ => false
   }
 
   /** Whether the operator computes something from several rows. They have the same key, or the filter stops there. */

@@ -116,6 +116,6 @@ final private[springbok] class PlacedFilters(
       t.grouped,
       Option.unless(c.waits(t))(planning.waiting.lateFilter()),
       known = c.known.filterNot(_ => c.local(t)),
-      collects = c.key.collects.filter(_ => c.known.isEmpty)
+      collects = if (c.known.isEmpty) c.key.collects else None
     )
 }

@@ -30,7 +30,7 @@ import org.apache.spark.sql.springbok.reason.Reason
 object ResolveRuntimeFilters extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan = {
     // This thread compiles the stage's code, or one that inherits its class loader. Another thread may have planned it.
-    OwnClasses.found(): Unit
+    OwnClasses.makeVisible(): Unit
     if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
     else {
       def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.query }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.springbok.cost
+package org.apache.spark.sql.springbok.physical
 
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan, UnionExec}

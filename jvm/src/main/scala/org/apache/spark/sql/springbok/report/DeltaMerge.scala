@@ -1,4 +1,4 @@
-package org.apache.spark.sql.springbok.catalyst
+package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}

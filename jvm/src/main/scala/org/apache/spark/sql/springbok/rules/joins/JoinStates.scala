@@ -8,8 +8,8 @@ import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, Survivable}
 import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, LoggedJoin, PlanningState}
 
-/** Puts joins on record. */
-private[joins] object JoinRecords {
+/** Gives joins their states, which the log and the report show. */
+private[joins] object JoinStates {
 
   def add(j: Join, query: PlanningState): JoinState = query.addJoin { id =>
     val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
@@ -39,10 +39,10 @@ private[joins] object JoinRecords {
     plan.foreach {
       case j: Join if JoinState.isMissing(j) =>
         for (r <- added(j, query)) {
-          val left = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
-          r.decide(left, held = 0)
+          val undecided = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
+          r.decide(undecided, held = 0)
           j.setTagValue(JoinState.tag, r)
-          j.setTagValue(JoinState.decisionTag, left)
+          j.setTagValue(JoinState.decisionTag, undecided)
         }
       case _ =>
     }

@@ -1,0 +1,106 @@
+package org.apache.spark.sql.springbok.rules.reorder
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{
+  CannotRaise,
+  DeferredErrors,
+  ExpressionLabel,
+  FileTable,
+  OrderDependent
+}
+import org.apache.spark.sql.springbok.cost.Cluster
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.PlanningState
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
+
+/** Reorders the joins of one plan, as [[ReorderJoins]] says. */
+final private[springbok] class JoinReorder(plan: LogicalPlan, query: => PlanningState) {
+  private val conf = SQLConf.get
+  private lazy val stats = {
+    val all = new PlanStats(lasting = query.lasting)
+    all.readKeys(plan)
+    all
+  }
+  private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  private lazy val repeated = new RepeatedJoins(plan)
+  private lazy val prunes =
+    plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
+  private lazy val ordered = plan.exists {
+    case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
+    case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
+    case _: MapPartitionsInRWithArrow | _: FlatMapGroupsInRWithArrow => true
+    case p =>
+      p.expressions.exists(OrderDependent(_)) || !p.isInstanceOf[BaseEvalPython] && p.expressions.exists(
+        ofPython
+      )
+  }
+
+  /** A function of Python that takes more than one row. */
+  private def ofPython(e: Expression): Boolean = e.exists(_.isInstanceOf[PythonUDF])
+
+  def apply(): LogicalPlan = go(plan, limited = false)
+
+  /** @param limited whether a limit above takes rows in the order in which they come */
+  private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = {
+    val below = p match {
+      case s: Sort => limited && !s.global
+      case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail => true
+      case _ => limited
+    }
+    p match {
+      case Inners(b) => block(p, b, p.output, below)
+      case _: Project | _: Aggregate =>
+        p.mapChildren {
+          case c @ Inners(b) => block(c, b, c.output.filter(p.references.contains), below)
+          case c => go(c, below)
+        }
+      case _ => p.mapChildren(go(_, below))
+    }
+  }
+
+  private object Inners {
+    def unapply(p: LogicalPlan): Option[JoinBlock] = JoinBlock.of(p, repeated.moreOftenThan(p, _))
+  }
+
+  private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
+    val b = of.copy(items = of.items.map(go(_, limited)))
+    val inner = JoinBlock.replaceItems(p, of.items, b.items)
+    val order = reason(p, b, limited).fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(
+      OrderDecision.left(b, _)
+    )
+    val out = order.chosen.fold(inner)(b.build(_, needed))
+    query.log.addOrder(order.record)
+    PlanningState.tagged(out, query)
+  }
+
+  /** Why the order is left without a look at its cost. */
+  private def reason(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
+    lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
+    lazy val raises = raising(b)
+    if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
+    else if (b.hinted) Some(Reason.hintedOrder)
+    else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)
+    else if (prunes) Some(Reason.orderPruning)
+    else if (limited || ordered) Some(Reason.rowOrder)
+    else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
+    else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
+    else Option.when(unknown.nonEmpty)(Reason.unknownOrder(unknown.map(RelationName(_))))
+  }
+
+  /** An expression that may raise an error and sees other rows in another order, which also decides what is streamed. */
+  private def raising(b: JoinBlock): Option[Expression] =
+    b.conditions
+      .find(c => !CannotRaise(c))
+      // A column of a condition is computed in the join with this condition, which is another one in another order.
+      .orElse(b.items.iterator.flatMap(DeferredErrors.in(_, AttributeSet.empty)(_.children)).nextOption())
+
+  private def bucketed(p: LogicalPlan): Boolean = p.exists {
+    case FileTable(_, fs) => fs.bucketSpec.isDefined
+    case s: DataSourceV2ScanRelation => conf.v2BucketingEnabled && s.keyGroupedPartitioning.isDefined
+    case _ => false
+  }
+}
