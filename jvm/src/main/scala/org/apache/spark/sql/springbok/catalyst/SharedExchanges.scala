@@ -40,6 +40,9 @@ final private[springbok] class SharedExchanges(plan: SparkPlan) {
   private lazy val alike: Map[Seq[Any], Seq[SparkPlan]] =
     all.groupBy(paths).values.filter(_.size > 1).flatMap(_.groupBy(leaves)).filter(_._2.size > 1).toMap
 
+  /** Whether some exchanges have the same leaves, without which none is shared. */
+  def mayShare: Boolean = alike.nonEmpty
+
   /** By leaves: the canonical forms that occur at least twice. Filled on demand. */
   private val twice = mutable.HashMap.empty[Seq[Any], Set[SparkPlan]]
 

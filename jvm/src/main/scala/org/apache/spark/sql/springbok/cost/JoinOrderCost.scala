@@ -45,28 +45,30 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
   /** Cost of joining two sets, without the joins in them. */
   def join(a: Long, b: Long): Double = step(a, b, Map.empty).cost
 
-  private def total(tree: JoinTree, kept: Map[Int, Double]): Double = tree match {
+  private def total(tree: JoinTree, retained: Map[Int, Double]): Double = tree match {
     case JoinTree.Leaf(_) => 0
     case JoinTree.Node(l, r) =>
-      val s = step(l.set, r.set, kept)
-      val below = s.filter.fold(kept) { case (i, k) => kept.updated(i, kept.getOrElse(i, 1.0) * k) }
-      def of(t: JoinTree) = total(t, if (t.set == s.probe) below else kept)
+      val s = step(l.set, r.set, retained)
+      val below = s.filter.fold(retained) { case (i, k) =>
+        retained.updated(i, retained.getOrElse(i, 1.0) * k)
+      }
+      def of(t: JoinTree) = total(t, if (t.set == s.probe) below else retained)
       s.cost + of(l) + of(r)
   }
 
-  private def rows(set: Long, kept: Map[Int, Double]): Double =
-    kept.foldLeft(graph.rows(set)) { case (n, (i, k)) =>
+  private def rows(set: Long, retained: Map[Int, Double]): Double =
+    retained.foldLeft(graph.rows(set)) { case (n, (i, k)) =>
       if ((set & graph.bit(i)) != 0) n * k else n
     }
 
-  private def step(a: Long, b: Long, kept: Map[Int, Double]): Step = {
+  private def step(a: Long, b: Long, retained: Map[Int, Double]): Step = {
     // The planner chooses the sides without the filters of joins above.
     def bytes(set: Long) = graph.rows(set) * graph.rowBytes(set)
     val (probe, build) = if (bytes(a) >= bytes(b)) (a, b) else (b, a)
-    val (p, n) = (rows(probe, kept), rows(build, kept))
-    val waits = several(build) || kept.keysIterator.exists(i => (build & graph.bit(i)) != 0)
+    val (p, n) = (rows(probe, retained), rows(build, retained))
+    val waits = several(build) || retained.keysIterator.exists(i => (build & graph.bit(i)) != 0)
     val waiting = if (waits) waitNs * cluster.cores else 0.0
-    val out = rows(a | b, kept) * outputNs
+    val out = rows(a | b, retained) * outputNs
     def side(set: Long, rows: Double) = Side(SideSize(Some(rows), graph.rowBytes(set), None))
     def probing(rows: Double) = rows * FilterCost.lookup(n, integral = true, dense = false)
     graph.keyOf(probe, build) match {
@@ -74,10 +76,10 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
       case None => Step(out + p * n * pairNs + waiting, probe, None)
       case Some((i, domain)) =>
         val part = math.min(1.0, n / math.max(1.0, domain))
-        val filter = Option.when(part < leastKept && graph.relations(i).filterable)(i -> part)
+        val filter = Option.when(part < mostRetained && graph.relations(i).filterable)(i -> part)
         def passed(f: Option[(Int, Double)]) = p * f.fold(1.0)(_._2)
         def tests(f: Option[(Int, Double)]) =
-          f.fold(0.0)(_ => rows(graph.bit(i), kept) * FilterCost.test(n.toLong))
+          f.fold(0.0)(_ => rows(graph.bit(i), retained) * FilterCost.test(n.toLong))
         // In the stage of the scan a filter would only repeat the lookup.
         val ahead = filter.filter(_ => several(probe))
         val broadcast = JoinCost.sum(JoinCost.broadcast(side(build, n), cluster)) * nsPerByte +
@@ -112,5 +114,5 @@ object JoinOrderCost {
   val scanNs = 50.0
 
   /** A filter that is expected to leave more is not made. */
-  val leastKept = 0.9
+  val mostRetained = 0.9
 }

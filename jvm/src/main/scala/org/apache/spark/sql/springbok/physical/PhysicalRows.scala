@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.cost.JoinCost
+import org.apache.spark.sql.springbok.cost.{Filtered, JoinCost}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Source}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -40,7 +40,7 @@ final private[springbok] class PhysicalRows(stats: PlanStats) {
       out <- j.logicalLink.flatMap(stats(_).rows)
       in <- side(j, s).flatMap(_.rows)
     } yield out.value / math.max(1.0, in.value)
-    part.fold(1.0)(p => math.max(0.1, math.min(1.0, p)))
+    part.fold(1.0)(p => math.max(Filtered.leastRetained, math.min(1.0, p)))
   }
 
   /** The estimate for the rows that pass an exchange; those of a finished stage are counted. */

@@ -167,7 +167,8 @@ class JoinChoiceSuite extends AnyFunSuite {
   test("the hash tables of one stage share a task's memory, which sort-merge joins can spill") {
     val (chained, next) = (side(1000 * mb, partitioned = true), side(100 * mb, partitioned = true))
     def choice(held: Double) = JoinChoice(
-      input(chained.laidOut(_.copy(heldTables = held)), next).allowing(_.copy(broadcast = Sides(false, false)))
+      input(chained.laidOut(_.copy(heldTables = held)), next)
+        .allowing(_.copy(broadcast = Sides(false, false)))
     )
     assert(choice(0).chosen == Strategy.ShuffledHash(BuildRight))
     val beside = choice(500 * mb)

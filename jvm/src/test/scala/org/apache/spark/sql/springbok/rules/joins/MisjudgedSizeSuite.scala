@@ -135,7 +135,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
   test("the hash tables of joins by one key are counted together, as they are in one stage") {
     val part = "SELECT k, max(v) AS v FROM facts GROUP BY k"
     // The group by between them keeps the rows in place, and needs no order that a merge would give.
-    val sql = s"SELECT count(*), max(x.t), sum(x.v + b.v) FROM (SELECT e.k, max(e.t) AS t, max(a.v) AS v " +
+    val sql = "SELECT count(*), max(x.t), sum(x.v + b.v) FROM (SELECT e.k, max(e.t) AS t, max(a.v) AS v " +
       s"FROM events e JOIN ($part) a ON e.k = a.k GROUP BY e.k) x JOIN ($part) b ON x.k = b.k"
     def chosen(fraction: Double) = conf(
       ClusterConf.EXECUTOR_MEMORY.key -> "200m",
@@ -147,7 +147,9 @@ class MisjudgedSizeSuite extends SpringbokTest {
     // One of these leaves room for one table and not for two.
     val each = Seq(0.003, 0.006, 0.012, 0.024, 0.05, 0.1).map(chosen)
     assert(
-      each.exists(joins => joins.map(_.choice.chosen).distinct.size == 2 && joins.exists(codes(_)("HASH_TABLES_TOO_BIG"))),
+      each.exists(joins =>
+        joins.map(_.choice.chosen).distinct.size == 2 && joins.exists(codes(_)("HASH_TABLES_TOO_BIG"))
+      ),
       each.map(_.map(d => d.choice.chosen -> codes(d)))
     )
   }
@@ -175,7 +177,10 @@ class MisjudgedSizeSuite extends SpringbokTest {
       val (first, alone) = running(-1)(planned())
       assert(alone.choice.distribution.contains(Distribution.Broadcast))
       val (_, beside) = running(-2)(planned())
-      assert(codes(beside).exists(Set("BUILD_SIDE_MAY_BE_TOO_BIG", "BROADCASTS_TAKE_THE_ROOM")), codes(beside))
+      assert(
+        codes(beside).exists(Set("BUILD_SIDE_MAY_BE_TOO_BIG", "BROADCASTS_TAKE_THE_ROOM")),
+        codes(beside)
+      )
       RunningQueries.ended(-1)
       RunningQueries.ended(-2)
       assert(planned()._2.choice.distribution.contains(Distribution.Broadcast))

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.sql.catalyst.expressions.{Expression, LeafExpression, PlanExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
@@ -38,6 +40,37 @@ private[springbok] object BuildSides {
       case (p, children) => p.mapChildren(children)
     })
     (replaced(built), replaced(exchange))
+  }
+
+  /**
+   * The plan in which equal exchanges have one summary: Spark runs the first of them that it comes to, and that one may stand
+   * outside of the creation side that asks for the keys.
+   */
+  def summarizedAlike(plan: SparkPlan): SparkPlan = {
+    val all = plan.collect { case e: Exchange => e }
+    val summaries = all.flatMap(e => summary(e).map(e -> _))
+    def wanted(e: Exchange): Option[SummaryPlan] =
+      summaries.collect { case (m, s) if SharedExchanges.same(e, m) => s }.distinct.reduceOption(_ + _)
+    val changed = new IdentityHashMap[SparkPlan, SummaryPlan]()
+    for (e <- all if !changed.containsKey(e); s <- wanted(e) if !summary(e).contains(s))
+      changed.put(e, s): Unit
+    if (changed.isEmpty) plan
+    else
+      new SharedRewrite({
+        case (e: Exchange, children) if changed.containsKey(e) =>
+          marked(bare(e).mapChildren(children).asInstanceOf[Exchange], changed.get(e))
+        case (p, children) => p.mapChildren(children)
+      })(plan)
+  }
+
+  private def summary(e: Exchange): Option[SummaryPlan] = e.child match {
+    case s: SummarizeKeysExec => Some(s.plan)
+    case _ => None
+  }
+
+  private def bare(e: Exchange): Exchange = e.child match {
+    case s: SummarizeKeysExec => e.withNewChildren(Seq(s.child)).asInstanceOf[Exchange]
+    case _ => e
   }
 
   private def marked(e: Exchange, summary: SummaryPlan): Exchange = {

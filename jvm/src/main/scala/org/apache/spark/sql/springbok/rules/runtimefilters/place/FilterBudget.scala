@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.cost.Filtered
 import org.apache.spark.sql.springbok.reason.Reason
 
 /**
@@ -34,9 +35,6 @@ private[springbok] object FilterBudget {
       conf.getConf(FilterConf.MAX_TOTAL_BYTES)
     )
   )
-
-  /** A filter is taken to retain no less: the estimate may be wrong. */
-  private val leastRetained = 0.1
 
   /** A key of a join, which filters are made of. */
   final case class Key(join: Int, index: Int)
@@ -97,7 +95,7 @@ private[springbok] object FilterBudget {
 
     def make(r: Request): Decided = copy(
       retained = r.scans.map(_._1).distinct.foldLeft(retained) { (left, scan) =>
-        left.updated(scan, left.getOrElse(scan, 1.0) * math.max(leastRetained, r.retained))
+        left.updated(scan, left.getOrElse(scan, 1.0) * math.max(Filtered.leastRetained, r.retained))
       },
       taken = taken + r.share
     )

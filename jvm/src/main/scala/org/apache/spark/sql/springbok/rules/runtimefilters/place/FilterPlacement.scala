@@ -45,7 +45,8 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         targets,
         planning
       )
-    (new Walk(filters).down(plan, Nil), filters)
+    val placed = new Walk(filters).down(plan, Nil)
+    (if (planning.adaptive && targets.readsTwice) BuildSides.summarizedAlike(placed) else placed, filters)
   }
 
   /** One walk over the plan, from the root down. */

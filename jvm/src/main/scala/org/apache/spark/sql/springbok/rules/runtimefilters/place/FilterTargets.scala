@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruning, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, Expression}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.TableCacheQueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
@@ -68,9 +68,16 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   private val exchanges = new SharedExchanges(plan)
   private lazy val readOnce = PrunableColumns.readOnce(plan)
 
-  /** Dynamic partition pruning reads build sides of broadcast joins and must find them unchanged. */
-  private lazy val prunes: Boolean =
-    plan.exists(SparkFilters.pruning(_).exists(_.exists(_.isInstanceOf[DynamicPruning])))
+  /** The keys that dynamic partition pruning reads, each as the columns that it is made of; None if they are not known. */
+  private lazy val pruningKeys: Seq[Option[AttributeSet]] =
+    plan.collect { case p => SparkFilters.pruning(p).flatMap(SparkFilters.pruningKeys) }.flatten
+
+  /** Whether dynamic partition pruning may read the build side, and must find it unchanged. */
+  private def prunes(b: BroadcastExchangeExec): Boolean =
+    pruningKeys.exists(_.forall(_.exists(b.outputSet.contains)))
+
+  /** Whether the plan may read an exchange more than once. */
+  def readsTwice: Boolean = exchanges.mayShare
 
   /** Whether filters may be pushed to the scan here. */
   def pushable(at: SparkPlan): Boolean = at.collectLeaves().forall {
@@ -80,7 +87,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
 
   def routes(p: SparkPlan, key: Expression): Seq[KeyTrace.Route] = p match {
     case e: Exchange if exchanges.shared(e) || isShared(e) => Nil
-    case _: BroadcastExchangeExec if prunes => Nil
+    case b: BroadcastExchangeExec if prunes(b) => Nil
     case j: BaseJoinExec => KeyTrace.routes(j, key).filterNot(r => RelationHint.forbids(j, r.child))
     case _ => KeyTrace.routes(p, key)
   }
@@ -166,7 +173,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   def whyNone(p: SparkPlan, key: Expression): Reason = {
     def stopped(p: SparkPlan, key: Expression): Option[Reason] = p match {
       case e: Exchange if exchanges.shared(e) || isShared(e) => Some(Reason.reusedExchange)
-      case _: BroadcastExchangeExec if prunes => Some(Reason.pruningSide)
+      case b: BroadcastExchangeExec if prunes(b) => Some(Reason.pruningSide)
       case _ if isScan(p) && TriedKey.is(key) =>
         Some(Reason.keyExpression(ExpressionLabel(TriedKey.untried(key))))
       case j: BaseJoinExec if KeyTrace.routes(j, key).exists(r => RelationHint.forbids(j, r.child)) =>

@@ -42,6 +42,14 @@ private[springbok] object SparkFilters {
     case _ => Nil
   }
 
+  /** The columns of the keys that each dynamic pruning of an expression reads; None if they are not known. */
+  def pruningKeys(e: Expression): Seq[Option[AttributeSet]] = e.collect {
+    case DynamicPruningExpression(InSubqueryExec(_, s: SubqueryAdaptiveBroadcastExec, _, _, _, _)) =>
+      Some(AttributeSet(SparkPlanning.pruningKeys(s)))
+    case DynamicPruningExpression(_: Literal) => Some(AttributeSet.empty)
+    case _: DynamicPruning => None
+  }
+
   private def prunes(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
     pruning(scan).exists {
       case DynamicPruningExpression(InSubqueryExec(pruned, s: SubqueryAdaptiveBroadcastExec, _, _, _, _)) =>

@@ -1,8 +1,9 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /**
@@ -120,6 +121,51 @@ class ColocatedSourceSuite extends SpringbokTest {
   test("a table joined with itself: the exchange that both read has the summary, whichever runs") {
     val df = same("SELECT count(*), sum(b.v) FROM small x JOIN small y ON x.k = y.k JOIN big b ON y.k = b.k")
     assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
+  }
+
+  // Only copies in the creation side once had the summary, and Spark ran the one outside, which is further left.
+  test("a WITH table that two joins shuffle by one key: its exchange has the summary, whichever runs") {
+    val df = same(
+      "WITH d AS (SELECT k, v % 3 AS g FROM wide WHERE v < 40) SELECT count(*), sum(y.v) FROM " +
+        "(SELECT m.w, d.g FROM mid m LEFT JOIN d ON m.k = d.k) x JOIN " +
+        "(SELECT b.w, b.v FROM big b JOIN d ON b.k = d.k) y ON x.w = y.w"
+    )
+    assert(
+      used(df).exists(_.targetTable.contains("big")),
+      record(df).filters.map(f => f.targetTable -> f.reason)
+    )
+  }
+
+  // A filter on a projection of a cached table once computed its key for rows that a join below drops.
+  test("a key that a projection of a cached table computes is not computed early if it may raise an error") {
+    spark.sql("CACHE TABLE numbers AS SELECT id, IF(id < 3000, 1, 2) AS g FROM range(0, 40000, 1, 1)"): Unit
+    def query(key: String) =
+      s"SELECT count(*) FROM (SELECT g, $key AS x FROM numbers) c JOIN (SELECT 1 AS g) d ON c.g = d.g " +
+        "JOIN small s ON c.x = s.k"
+    conf("spark.sql.ansi.enabled" -> "true", "spark.sql.autoBroadcastJoinThreshold" -> "1000") {
+      val raises = same(query("CAST(id * 100000 AS INT)"))
+      assert(!used(raises).exists(_.targetTable.exists(_.contains("numbers"))))
+      same(query("id")): Unit
+    }
+    spark.sql("UNCACHE TABLE numbers"): Unit
+  }
+
+  // A row takes the nearest one of the other side. A filter once removed it, and the next one was taken.
+  test("nothing is filtered below an as-of join but what is left of it", Smoke) {
+    assume(SPARK_VERSION >= "4.3")
+    table("trades", "SELECT id AS sym, 10L AS ts FROM range(200)")
+    table(
+      "quotes",
+      "SELECT id % 200 AS sym, IF(id < 200, 9L, 5L) AS ts, IF(id < 200, 'X', 'Y') AS venue FROM range(400)"
+    )
+    table("venues", "SELECT * FROM VALUES ('X', 'US'), ('Y', 'EU') AS t(venue, region)")
+    conf("spark.sql.join.asofJoin.enabled" -> "true") {
+      val df = same(
+        "SELECT t.sym, q.ts FROM trades t ASOF JOIN quotes q MATCH_CONDITION (t.ts >= q.ts) ON t.sym = q.sym " +
+          "JOIN venues v ON q.venue = v.venue WHERE v.region = 'EU'"
+      )
+      assert(df.isEmpty && !used(df).exists(_.targetTable.contains("quotes")))
+    }
   }
 
   test("a key that may raise an error is not computed for rows that a join below drops") {
