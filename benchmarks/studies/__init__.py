@@ -7,6 +7,7 @@ from typing import Protocol
 
 from benchmarks.harness.results import Table
 from benchmarks.studies import (
+    computed_keys,
     duckdb_times,
     estimates,
     filter_merging,
@@ -39,6 +40,7 @@ class Study(Protocol):
 
 
 STUDIES: dict[str, Study] = {
+    "computed-keys": computed_keys,
     "duckdb": duckdb_times,
     "estimates": estimates,
     "filter-merging": filter_merging,

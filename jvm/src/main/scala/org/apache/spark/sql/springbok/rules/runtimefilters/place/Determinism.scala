@@ -79,6 +79,11 @@ private[sql] object Determinism {
     case _ => Option.when(!readsAny(plan.expressions, in))(in)
   }
 
+  private def isOfSpark(g: Generator): Boolean = g match {
+    case _: ExplodeBase | _: Inline | _: Stack => true
+    case _ => false
+  }
+
   private def renamed(from: Seq[Attribute], to: Seq[Attribute], loose: AttributeSet): Seq[Attribute] =
     from.zip(to).collect { case (a, b) if loose.contains(a) => b }
 
@@ -104,6 +109,9 @@ private[sql] object Determinism {
         _: ReusedExchangeExec =>
       true
     case HiveScan(table) => HiveScan.ofFiles(table)
+    // Which rows lie in one partition may differ.
+    case _: CoalesceExec => true
+    case g: GenerateExec => isOfSpark(g.generator)
     case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
     case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
     case _ => false

@@ -192,6 +192,16 @@ class ColocatedSourceSuite extends SpringbokTest {
     assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
   }
 
+  test("elements of arrays and coalesced rows are the same each time, so they are a source") {
+    for (
+      side <- Seq("SELECT explode(array(k, k + 5)) AS k FROM small", "SELECT /*+ COALESCE(1) */ k FROM small")
+    ) {
+      val df =
+        same(s"SELECT count(*), sum(b.v) FROM (SELECT k FROM ($side) WHERE k < 30) s JOIN big b ON s.k = b.k")
+      assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
+    }
+  }
+
   test("what depends on the order of rows is no source") {
     val sql =
       """SELECT count(*), sum(b.v) FROM (SELECT k, v FROM small ORDER BY v LIMIT 20) s
