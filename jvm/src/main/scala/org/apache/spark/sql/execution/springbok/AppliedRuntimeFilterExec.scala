@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FixedOrder, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
-import org.apache.spark.sql.springbok.physical.{LateContains, LateFilesRDD, LateFilter}
+import org.apache.spark.sql.springbok.physical.{LateContains, LateFilesRDD, LateFilter, StartBuildSide}
 
 /**
  * A runtime filter that was decided: what could be pushed is in the scan below; `predicate` is tested row by row.
@@ -95,7 +95,7 @@ case class AppliedRuntimeFilterExec(
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()
     case Some(p) =>
-      late.foreach(_.startBuildSide(sparkContext, source))
+      late.foreach(StartBuildSide(_, sparkContext, source))
       val out = longMetric("numOutputRows")
       val (pauses, atMost, missing) = (longMetric("numPauses"), keepAtMost, late)
       val input = child.output
@@ -116,7 +116,7 @@ case class AppliedRuntimeFilterExec(
   }
 
   override def inputRDDs(): Seq[RDD[InternalRow]] = {
-    late.foreach(_.startBuildSide(sparkContext, source))
+    late.foreach(StartBuildSide(_, sparkContext, source))
     child.asInstanceOf[CodegenSupport].inputRDDs() match {
       case Seq(rows) => Seq(read(rows))
       case more => more

@@ -3,17 +3,13 @@ package org.apache.spark.sql.springbok.physical
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 
 import org.apache.spark.{SparkContext, TaskContext}
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
-import org.apache.spark.sql.catalyst.expressions.codegen._
-import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
-import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.catalyst.{NullOnNull, SparkPlanning}
-import org.apache.spark.sql.springbok.keys.{KeyLookup, KeyType}
+import org.apache.spark.sql.springbok.keys.KeyLookup
 import org.apache.spark.sql.springbok.physical.LateFilterPoll.{BeginPoll, FinalPoll, Poll}
 
 /**
@@ -122,33 +118,11 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
     Outcome(arrivedMs, tested, untested = answers.count(_ == Never))
   }
 
-  /**
-   * Has the tasks of the build side scheduled before those of the scan, which would come first by their place in the
-   * plan: called when the scan's stage is about to be submitted, in a thread of its own.
-   *
-   * @param source
-   *   the canonical form of the build side's exchange
-   */
-  def startBuildSide(context: SparkContext, source: SparkPlan): Unit = {
-    scanBegan = scanBegan.orElse(Some(System.nanoTime))
-    try
-      for {
-        execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
-        query <- Option(SQLExecution.getQueryExecution(execution.toLong))
-        stage <- collectWithSubqueries(query.executedPlan) {
-          // Not the lazy value `canonicalized`: on Spark 3.5 it takes the stage's lock, which the thread that submits the stage
-          // holds while it waits for a subquery, perhaps the one that asks here.
-          case s: ExchangeQueryStageExec if s._canonicalized == source => s
-        }.headOption
-      } submitted(stage)
-    catch {
-      // It fails again where adaptive execution starts it.
-      case NonFatal(_) =>
-    }
-  }
+  /** The scan's stage is about to be submitted. */
+  private[physical] def beginScan(): Unit = scanBegan = scanBegan.orElse(Some(System.nanoTime))
 }
 
-object LateFilter extends AdaptiveSparkPlanHelper {
+object LateFilter {
 
   /** What is known of a filter: nothing yet, the filter, or that there will be none. */
   sealed trait State
@@ -190,50 +164,4 @@ object LateFilter extends AdaptiveSparkPlanHelper {
     case f: AppliedRuntimeFilterExec if f.late.isDefined => f +: expected(f.child)
     case p => p.children.flatMap(expected)
   }
-
-  /** Longest time in ms that a scan's stage is held back for its build side's to be submitted. */
-  private val submitMs = 200L
-
-  private def submitted(stage: ExchangeQueryStageExec): Unit = {
-    val end = System.nanoTime + submitMs * 1000000
-    val done = stage.materialize()
-    stage match {
-      case s: ShuffleQueryStageExec =>
-        while (!done.isCompleted && !SparkPlanning.isSubmitted(s.shuffle) && System.nanoTime < end)
-          Thread.sleep(1)
-      // Adaptive execution begins with the broadcasts.
-      case _ =>
-    }
-  }
-}
-
-/** Whether the filter may hold the key, where this task tests its rows; null for a null key. */
-final case class LateContains(child: Expression, late: LateFilter)
-    extends UnaryExpression
-    with Predicate
-    with NullOnNull {
-  private def isLong: Boolean = KeyType.isLong(child.dataType)
-
-  override protected def nullSafeEval(key: Any): Any =
-    !late.here() || (
-      if (isLong) late.mayHave(key.asInstanceOf[Number].longValue)
-      else late.mayHaveHash(KeyType.hash(key, child.dataType))
-    )
-
-  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
-    val filter = ctx.addReferenceObj("late", late)
-    nullSafeCodeGen(
-      ctx,
-      ev,
-      key => {
-        val found =
-          if (isLong) s"mayHave($key)" else s"mayHaveHash(${KeyType.hashCode(key, child.dataType)})"
-        s"${ev.value} = !$filter.here() || $filter.$found;"
-      }
-    )
-  }
-
-  override def toString: String = s"late($child)"
-
-  override protected def withNewChildInternal(newChild: Expression): LateContains = copy(child = newChild)
 }

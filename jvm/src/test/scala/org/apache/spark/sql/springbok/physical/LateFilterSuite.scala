@@ -211,13 +211,13 @@ class LateFilterSuite extends SpringbokTest {
     val late = new LateFilter(-1, 0)
     assert(late.outcome == LateFilter.Outcome(None, 0, 0))
     late.answer(FinalPoll(late.id, 0)): Unit
-    late.startBuildSide(spark.sparkContext, null)
+    StartBuildSide(late, spark.sparkContext, null)
     late.settle(LateFilter.Arrived(null))
     for (partition <- Seq(0, 1, 2)) late.answer(Poll(late.id, partition)): Unit
     assert(late.outcome.copy(arrivedMs = None) == LateFilter.Outcome(None, tested = 2, untested = 1))
     assert(late.outcome.arrivedMs.exists(_ >= 0))
     val none = new LateFilter(-1, 0)
-    none.startBuildSide(spark.sparkContext, null)
+    StartBuildSide(none, spark.sparkContext, null)
     none.settle(LateFilter.Never)
     none.answer(FinalPoll(none.id, 0)): Unit
     assert(none.outcome == LateFilter.Outcome(None, tested = 0, untested = 1))
