@@ -57,8 +57,8 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
   )
   val orderPruning: Reason = order.fixed(
     "FEEDS_PARTITION_PRUNING",
-    "partitions are pruned at run time by these joins or by a copy of them",
-    "The order changes only if Spark prunes the same scans afterwards."
+    "the plan prunes partitions at run time by these joins",
+    "The pruning is worth more than another order."
   )
   val orderBucketed: Reason =
     order.fixed("BUCKETED", "a table is bucketed and its joins may need no shuffle", "The order stays.")

@@ -27,6 +27,8 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val repeated = new RepeatedJoins(plan)
+  private lazy val prunes =
+    plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
   private lazy val ordered = plan.exists {
     case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
     case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
@@ -65,31 +67,24 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
 
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
-    val whole = of.copy(items = of.items.map(go(_, limited)))
-    val inner = JoinBlock.replaceItems(p, of.items, whole.items)
-    val pruning = new BlockPruning(plan, whole)
-    val b = pruning.without
-    val order = reason(p, b, pruning, limited)
-      .fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(OrderDecision.left(b, _))
-    val built = order.chosen.map(chosen => pruning.again(b.build(chosen, needed)))
-    val decided = if (built.contains(None)) OrderDecision.left(b, Reason.orderPruning) else order
-    query.log.addOrder(decided.record)
-    PlanningState.tagged(built.flatten.getOrElse(inner), query)
+    val b = of.copy(items = of.items.map(go(_, limited)))
+    val inner = JoinBlock.replaceItems(p, of.items, b.items)
+    val order = reason(p, b, limited).fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(
+      OrderDecision.left(b, _)
+    )
+    val out = order.chosen.fold(inner)(b.build(_, needed))
+    query.log.addOrder(order.record)
+    PlanningState.tagged(out, query)
   }
 
   /** Why the order is left without a look at its cost. */
-  private def reason(
-      top: LogicalPlan,
-      b: JoinBlock,
-      pruning: BlockPruning,
-      limited: Boolean
-  ): Option[Reason] = {
+  private def reason(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
     lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
     lazy val raises = raising(b)
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)
-    else if (!pruning.allows) Some(Reason.orderPruning)
+    else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
     else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
     else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)

@@ -42,9 +42,8 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *
  * Queries of little data are left to Spark (`PlanningBudget`).
  *
- * Spark's rule for dynamic partition pruning runs again on joins whose order changes ([[BlockPruning]]). Joins that a pruning
- * subquery elsewhere in the plan copies are left alone, because both must stay equal. Bucketed tables are left alone, and so are
- * subqueries, which are planned before their query and may share joins with it.
+ * Plans with dynamic partition pruning are left alone: the pruning subquery copies a join's build side, and both must stay
+ * equal. Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
  *
  * '''Settings''': `spark.springbok.reorder.*`.
  */
