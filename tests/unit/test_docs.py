@@ -37,3 +37,12 @@ def test_the_readme_is_short_and_names_the_test_command() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(text.split()) <= 700
     assert re.search(r"^make test$", text, re.MULTILINE)
+
+
+def test_the_page_of_spark_versions_counts_every_scala_test() -> None:
+    from qa import matrix_page
+
+    root = ROOT / "jvm" / "src" / "test" / "scala" / "org" / "apache" / "spark" / "sql" / "springbok"
+    packages = {".".join(p.parent.relative_to(root).parts) or "top" for p in root.rglob("*Suite.scala")}
+    counted = {group for groups in matrix_page.CAPABILITIES.values() for group in groups}
+    assert packages <= counted, packages - counted
