@@ -76,7 +76,9 @@ final case class SparkLine(
 
   /** The sources of tests that this line cannot compile. */
   def withoutTests: Seq[String] = leftOut ++
-    (if (iceberg.isEmpty) Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala", "IcebergHistorySuite.scala") else Nil) ++
+    (if (iceberg.isEmpty)
+       Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala", "IcebergHistorySuite.scala")
+     else Nil) ++
     (if (delta.isEmpty) Seq("DeltaSuite.scala") else Nil) ++
     (if (hudi.isEmpty) Seq("HudiSuite.scala") else Nil) ++
     (if (hive) Nil else Seq("HiveSuite.scala")) ++

@@ -70,7 +70,7 @@ private[springbok] object SharedExchanges {
 
   /** Whether Spark runs the two as one. */
   def same(a: Exchange, b: SparkPlan): Boolean =
-    (a eq b) || types(a) == types(b) && leaves(a) == leaves(b) && a.canonicalized == b.canonicalized
+    (a eq b) || leaves(a) == leaves(b) && types(a) == types(b) && a.canonicalized == b.canonicalized
 
   private def types(p: SparkPlan): Seq[DataType] = p.output.map(_.dataType)
 

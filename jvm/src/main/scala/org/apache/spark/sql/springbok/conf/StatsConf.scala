@@ -19,7 +19,7 @@ object StatsConf extends ConfArea {
   val FOOTERS_MAX_FILES: ConfigEntry[Int] =
     number("stats.footers.maxFiles", 16, _ > 0, "At least one file must be read.")(
       "Largest number of footers that are read for one table. The other files are estimated from these by their bytes. " +
-        "Of a table with more than 1,000 columns fewer are read."
+        "Fewer are read of files with many columns and row groups."
     )
 
   val FOOTERS_MAX_MS: ConfigEntry[Long] =

@@ -19,7 +19,8 @@ private[cost] object BuildSideLimit {
     side.size.boundTable match {
       case None => Some(Reason.sizeUnknown)
       case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
-      case _ if side.broadcast.slow => Some(Reason.timeOut)
+      // Spark's own broadcast would have the same time.
+      case _ if side.broadcast.slow && !side.broadcast.bySpark => Some(Reason.timeOut)
       case _ =>
         noRoom(side, in).orElse(mayBeTooBig(side, in)).orElse(tooManyRows(side, limits))
     }
@@ -31,23 +32,26 @@ private[cost] object BuildSideLimit {
     (in.cluster.driverHeap - in.limits.broadcast.stored) * freeFraction
   )
 
-  /** Bytes of rows that the other broadcasts leave. */
-  private def room(in: JoinInput): Double = all(in) / hashTableOverhead - in.limits.broadcast.held
+  /** Bytes of rows that the other broadcasts leave. Other queries take nothing from what Spark itself would broadcast. */
+  private def room(side: Side, in: JoinInput): Double = {
+    val elsewhere = if (side.broadcast.bySpark) 0.0 else in.limits.broadcast.heldElsewhere
+    all(in) / hashTableOverhead - in.limits.broadcast.held - elsewhere
+  }
 
   /**
    * Where other broadcasts have taken the room. What Spark itself would broadcast takes what it would take without
    * Springbok, and rows that are not put into a hash table take no page.
    */
   private def noRoom(side: Side, in: JoinInput): Option[Reason] = {
-    val held = in.limits.broadcast.held
+    val held = in.limits.broadcast.held + in.limits.broadcast.heldElsewhere
     val needsRoom = in.capabilities.equi && !side.broadcast.bySpark && held > 0
-    Option.when(needsRoom && in.cluster.leastRelation > room(in))(
+    Option.when(needsRoom && in.cluster.leastRelation > room(side, in))(
       Reason.noRoom(held * hashTableOverhead, all(in))
     )
   }
 
   private def mayBeTooBig(side: Side, in: JoinInput): Option[Reason] = {
-    val most = math.min(math.max(room(in), sparkDefaultBytes), in.limits.broadcast.sparkBytes.toDouble)
+    val most = math.min(math.max(room(side, in), sparkDefaultBytes), in.limits.broadcast.sparkBytes.toDouble)
     side.size.mostTable.filter(_ > most).map(Reason.mayBeTooBig(_, most))
   }
 

@@ -32,7 +32,9 @@ final case class MemoryLimits(
  * @param heapFraction
  *   largest fraction of the driver's and of an executor's heap for it
  * @param held
- *   bytes in memory of the broadcasts of the query's other joins, Spark's own among them, and of other queries that run
+ *   bytes in memory of the broadcasts of the query's other joins, Spark's own among them
+ * @param heldElsewhere
+ *   bytes in memory of the broadcasts of other queries that run
  * @param stored
  *   bytes of the driver's heap that Spark's blocks hold: relations of earlier queries until they are collected, and what
  *   a local session caches
@@ -46,6 +48,7 @@ final case class BroadcastLimits(
     heapFraction: Double,
     measuredBytes: Long = Long.MaxValue,
     held: Double = 0,
+    heldElsewhere: Double = 0,
     stored: Long = 0,
     sparkBytes: Long = BroadcastLimits.sparkDefaultBytes,
     sparkRows: Double = BroadcastLimits.sparkDefaultRows

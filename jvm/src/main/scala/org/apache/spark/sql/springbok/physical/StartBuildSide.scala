@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.adaptive.{
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /** Has the tasks of a late filter's build side scheduled before those of its scan, which come first by their place in the plan. */
-private[springbok] object StartBuildSide extends AdaptiveSparkPlanHelper {
+private[sql] object StartBuildSide extends AdaptiveSparkPlanHelper {
 
   /** Longest time in ms that a scan's stage is held back for its build side's to be submitted. */
   private val submitMs = 200L

@@ -14,24 +14,35 @@ import org.apache.spark.sql.execution.SQLExecution
  */
 private[springbok] object RunningQueries {
 
-  /** A query whose end Spark's listener bus drops goes with its plan. */
-  private val running = TrieMap.empty[Long, WeakReference[PlanningState]]
+  /** A cached table that an execution fills has a state of its own. */
+  final private case class Key(execution: Long, state: Int)
+
+  private val running = TrieMap.empty[Key, WeakReference[PlanningState]]
 
   /** Takes note of the query that this thread plans, if it is being executed. */
   def planned(sc: SparkContext, query: PlanningState): Unit =
     Option(sc.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
       .flatMap(id => Try(id.toLong).toOption)
-      .foreach(id => running.put(id, new WeakReference(query.root)))
+      .foreach(put(_, query))
 
-  def ended(execution: Long): Unit = running.remove(execution): Unit
+  /** An execution has started. Its query may have been planned before: servers print the plan first. */
+  def started(execution: Long): Unit = for {
+    qe <- Option(SQLExecution.getQueryExecution(execution))
+    plan <- Try(qe.optimizedPlan).toOption
+    state <- PlanningState.of(plan)
+  } put(execution, state)
+
+  private def put(execution: Long, query: PlanningState): Unit =
+    running.put(Key(execution, System.identityHashCode(query.root)), new WeakReference(query.root)): Unit
 
   /** Bytes of the rows that the broadcasts of all queries but this one hold. */
   def heldBeside(query: PlanningState): Double =
     states.filter(_ ne query.root).flatMap(_.joins).map(_.heldBytes).sum
 
   private def states: Seq[PlanningState] = {
-    running.foreach { case (id, q) => if (q.get == null) running.remove(id, q): Unit }
-    // A query may have several executions, as one that writes has.
+    // Spark forgets an execution as soon as it has ended.
+    for ((key, q) <- running if q.get == null || SQLExecution.getQueryExecution(key.execution) == null)
+      running.remove(key, q): Unit
     running.values.flatMap(q => Option(q.get)).map(_.root).toSeq.distinct
   }
 }

@@ -38,9 +38,10 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   override def onJobStart(event: SparkListenerJobStart): Unit = LastReports.started(event)
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
-    case e: SparkListenerSQLExecutionStart => LastReports.started(e)
+    case e: SparkListenerSQLExecutionStart =>
+      RunningQueries.started(e.executionId)
+      LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
-      RunningQueries.ended(e.executionId)
       // A query that failed before it was planned has none.
       for (run <- LastReports.ended(e); qe <- Option(e.qe))
         qe.sparkSession.withActive(if (e.executionFailure.isEmpty) succeeded(run, qe) else failed(qe))

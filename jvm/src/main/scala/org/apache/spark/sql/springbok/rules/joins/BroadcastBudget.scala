@@ -17,9 +17,8 @@ final private[joins] class BroadcastBudget(planning: JoinPlanning) extends JoinS
   /** Takes a join off the undecided ones. */
   def startDeciding(j: Join): Unit = undecided -= bySpark(j)
 
-  /** Bytes that the query's other joins and other queries hold. */
-  def heldByOthers(state: JoinState): Double =
-    state.query.heldBeside(state) + undecided + planning.heldByOtherQueries
+  /** Bytes that the query's other joins hold. */
+  def heldByOthers(state: JoinState): Double = state.query.heldBeside(state) + undecided
 
   /** Bytes that the join holds as decided. A broadcast that several joins share is counted in parts. */
   def held(j: Join, state: JoinState, d: JoinDecision): Double = d.input match {

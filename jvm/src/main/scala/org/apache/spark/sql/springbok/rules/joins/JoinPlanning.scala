@@ -30,6 +30,7 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
         JoinConf.broadcastBytes(conf, measured = false),
         conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION),
         measuredBytes = JoinConf.broadcastBytes(conf, measured = true),
+        heldElsewhere = RunningQueries.heldBeside(query),
         stored = query.storedBytes,
         sparkBytes = math.min(ResultLimit.bytes(spark), SparkLimits.broadcastBytes(conf))
       ),
@@ -40,9 +41,6 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
       )
     )
   }
-
-  /** Bytes of the rows that the broadcasts of other queries hold while this one is planned. */
-  lazy val heldByOtherQueries: Double = RunningQueries.heldBeside(query)
 
   /** Whether the user prefers sort-merge joins. Spark's default says so too, but a default is no wish. */
   val mergePreferred: Boolean =

@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.stats.source.{LogRows, PartitionListing}
  * @param files
  *   how many there are; 0 for inputs that are not listed
  * @param bytes
- *   the size of all of them; the number of rows of an Iceberg table
+ *   the size of all of them; of an Iceberg table as its rows and types say
  * @param state
  *   names and times of the files, or the version of the table
  */
@@ -28,9 +28,10 @@ private[history] object InputFingerprint {
   def of(leaf: LogicalPlan): Option[InputFingerprint] = leaf match {
     case FileTable(_, fs) => PartitionListing.of(fs.location).map(listed).orElse(versioned(fs.location))
     case s: DataSourceV2ScanRelation if IcebergScan.is(s) =>
-      // The bytes would be those of the columns that the query reads.
+      // The scan's size is that of the columns that the query reads.
+      val rowBytes = s.relation.output.map(_.dataType.defaultSize.toLong).sum
       for (v <- IcebergScan.version(s); rows <- s.stats.rowCount)
-        yield InputFingerprint(0, rows.toLong, Digest.text(v))
+        yield InputFingerprint(0, (rows * rowBytes).toLong, Digest.text(v))
     // It is filled once.
     case m: InMemoryRelation if m.cacheBuilder.isCachedColumnBuffersLoaded =>
       val s = m.computeStats()

@@ -88,7 +88,8 @@ final private[history] class PlanKeys(literals: Boolean) {
   private def input(plan: LogicalPlan): Option[Input] = plan match {
     case m: InMemoryRelation => cached(m)
     case leaf: LeafNode =>
-      lazy val columns = leaf.output.map(a => a.exprId -> a).toMap
+      val output = leaf.output
+      lazy val columns = output.map(a => a.exprId -> a).toMap
       for (digest <- InputKey(leaf)) yield new Input(digest, columns.get(_).map(InputKey.column))
     case a: Aggregate => block(a.child).flatMap(aggregated(a, _))
     case j: Join => outer(j)

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
@@ -7,7 +8,7 @@ import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Distribution
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{JoinDecision, RunningQueries}
+import org.apache.spark.sql.springbok.record.JoinDecision
 
 /** Build sides that are larger than they look, or come later: what only seems to fit is not held in memory. */
 class MisjudgedSizeSuite extends SpringbokTest {
@@ -162,29 +163,20 @@ class MisjudgedSizeSuite extends SpringbokTest {
       JoinConf.BROADCAST_MEMORY_FRACTION.key -> "0.5",
       noSparkBroadcast
     )
-    def planned() = {
-      val df = spark.sql(sql)
-      df.queryExecution.executedPlan: Unit
-      df -> record(df).joins.head.planned.get
+    def decided(df: DataFrame) = {
+      execution(df).executedPlan: Unit
+      record(df).joins.head.planned.get
     }
-    def running[T](execution: Long)(body: => T): T = {
-      val sc = spark.sparkContext
-      sc.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, execution.toString)
-      try body
-      finally sc.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, null)
-    }
+    def running[T](df: DataFrame)(body: => T): T = SQLExecution.withNewExecutionId(execution(df))(body)
     conf(heap: _*) {
-      val (first, alone) = running(-1)(planned())
-      assert(alone.choice.distribution.contains(Distribution.Broadcast))
-      val (_, beside) = running(-2)(planned())
-      assert(
-        codes(beside).exists(Set("BUILD_SIDE_MAY_BE_TOO_BIG", "BROADCASTS_TAKE_THE_ROOM")),
-        codes(beside)
-      )
-      RunningQueries.ended(-1)
-      RunningQueries.ended(-2)
-      assert(planned()._2.choice.distribution.contains(Distribution.Broadcast))
-      assert(first.count() == 1)
+      val (first, second) = (spark.sql(sql), spark.sql(sql))
+      running(first) {
+        assert(decided(first).choice.distribution.contains(Distribution.Broadcast))
+        running(second) {
+          assert(codes(decided(second)).exists(Set("BUILD_SIDE_MAY_BE_TOO_BIG", "BROADCASTS_TAKE_THE_ROOM")))
+        }
+      }
+      assert(decided(spark.sql(sql)).choice.distribution.contains(Distribution.Broadcast))
     }
   }
 

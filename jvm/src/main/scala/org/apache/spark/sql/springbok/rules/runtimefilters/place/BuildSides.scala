@@ -2,6 +2,8 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import java.util.IdentityHashMap
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.expressions.{Expression, LeafExpression, PlanExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
@@ -47,13 +49,19 @@ private[springbok] object BuildSides {
    * outside of the creation side that asks for the keys.
    */
   def summarizedAlike(plan: SparkPlan): SparkPlan = {
-    val all = plan.collect { case e: Exchange => e }
+    // A node stands in several places.
+    val seen = new IdentityHashMap[SparkPlan, Exchange]()
+    plan.foreach {
+      case e: Exchange => seen.put(e, e): Unit
+      case _ =>
+    }
+    val all = seen.values.asScala.toSeq
     val summaries = all.flatMap(e => summary(e).map(e -> _))
     def wanted(e: Exchange): Option[SummaryPlan] =
       summaries.collect { case (m, s) if SharedExchanges.same(e, m) => s }.distinct.reduceOption(_ + _)
     val changed = new IdentityHashMap[SparkPlan, SummaryPlan]()
-    for (e <- all if !changed.containsKey(e); s <- wanted(e) if !summary(e).contains(s))
-      changed.put(e, s): Unit
+    if (summaries.nonEmpty)
+      for (e <- all; s <- wanted(e) if !summary(e).contains(s)) changed.put(e, s): Unit
     if (changed.isEmpty) plan
     else
       new SharedRewrite({
