@@ -68,7 +68,8 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
 
   /** Rows that are not read save at least their decoding. What they save further on is not counted: a row test saves it too. */
   private def worth(filter: ScanConnector.Filter, plannedMs: Double): Either[Reason, Unit] = {
-    val least = math.max(filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble, plannedMs)
+    val planning = if (plannedMs < RebuiltScan.quickMs) 0.0 else plannedMs
+    val least = math.max(filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble, planning)
     ScanRows(b.scan).filterNot(_ => filter.regardless).fold[Either[Reason, Unit]](Right(())) { rows =>
       val read = rows.toDouble * b.output.size * FilterCost.decode / 1e6 / filter.cores
       val benefit = (1 - filter.retained) * read
@@ -81,4 +82,7 @@ private[connectors] object RebuiltScan {
 
   /** The part of a scan that is assumed to be left out. */
   val unknownPart = 0.5
+
+  /** Planning a scan in less time than this in ms is not charged for. */
+  private val quickMs = 100.0
 }
