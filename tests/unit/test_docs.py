@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from qa import matrix_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks" / "results").rglob("*.md")]
@@ -40,8 +41,6 @@ def test_the_readme_is_short_and_names_the_test_command() -> None:
 
 
 def test_the_page_of_spark_versions_counts_every_scala_test() -> None:
-    from qa import matrix_page
-
     root = ROOT / "jvm" / "src" / "test" / "scala" / "org" / "apache" / "spark" / "sql" / "springbok"
     packages = {".".join(p.parent.relative_to(root).parts) or "top" for p in root.rglob("*Suite.scala")}
     counted = {group for groups in matrix_page.CAPABILITIES.values() for group in groups}

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
-import org.apache.spark.sql.springbok.catalyst.JoinSide
 import org.apache.spark.sql.springbok.cost.JoinCost._
 import org.apache.spark.sql.springbok.cost.RuledOut.{Impossible, Unwise}
 import org.apache.spark.sql.springbok.cost.Strategy._
@@ -23,14 +22,14 @@ private[cost] object Alternatives {
   }
 
   private def hash(in: JoinInput, side: BuildSide): Alternative = {
-    val (build, probe) = (in.sides(side), this.probe(in, side))
+    val (build, probe) = (in.sides(side), in.probe(side))
     val can = in.capabilities
     val why =
       if (!can.equi) notEqui(in)
       else if (!can.hash(side)) Some(Impossible(Reason.joinType("shuffled hash", side)))
       else if (in.wishes.merge && can.mergeable) Some(Unwise(Reason.mergePreferred))
       else if (tracksMatches(in, side)) Some(Unwise(Reason.tracksMatches(side)))
-      else BuildSideLimit.hashTable(build, probe, in).map(Unwise(_))
+      else BuildSideLimit.hashTable(side, in).map(Unwise(_))
     val table =
       hashTableBytes(build.bytes, build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes)
     val terms = partitioned(probe.after(build), build.after(probe)) ++ exchanges(in) ++ Seq(
@@ -66,8 +65,6 @@ private[cost] object Alternatives {
     Alternative(Cartesian, terms, why)
   }
 
-  private def probe(in: JoinInput, build: BuildSide): Side = in.sides(JoinSide.of(build).other)
-
   private def notEqui(in: JoinInput): Option[RuledOut] =
     Option.when(!in.capabilities.equi)(Impossible(Reason.notEqui))
 
@@ -87,7 +84,7 @@ private[cost] object Alternatives {
   private def tracksMatches(in: JoinInput, side: BuildSide): Boolean = in.capabilities.preserved(side)
 
   private def sent(in: JoinInput, build: BuildSide): Terms =
-    JoinCost.broadcast(in.sides(build), in.cluster, probe(in, build).layout.tasks)
+    JoinCost.broadcast(in.sides(build), in.cluster, in.probe(build).layout.tasks)
 
   /** This join's part of the cost of a broadcast that serves several joins. */
   private def shared(build: Side, terms: Terms): Terms =
@@ -100,7 +97,7 @@ private[cost] object Alternatives {
   )
 
   private def chained(in: JoinInput, build: BuildSide, table: Double): (String, Double) =
-    "rows of a key" -> chains(probe(in, build), in.pairs, table)
+    "rows of a key" -> chains(in.probe(build), in.pairs, table)
 
   private def stage(in: JoinInput): (String, Double) = "stages" -> stages(1, in.cluster)
 }

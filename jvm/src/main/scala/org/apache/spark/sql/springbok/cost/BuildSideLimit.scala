@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
-import org.apache.spark.sql.springbok.cost.JoinCost.{hashTableBytes, hashTableOverhead, relationOverhead}
+import org.apache.spark.sql.catalyst.optimizer.BuildSide
+import org.apache.spark.sql.springbok.cost.JoinCost.{hashTableOverhead, relationOverhead}
 import org.apache.spark.sql.springbok.reason.Reason
 
 /** Which build sides are too large to be held in memory. */
@@ -62,10 +63,10 @@ private[cost] object BuildSideLimit {
    * Why a shuffled hash join may not build the side. A task keeps the tables of all joins of its stage until it ends, and none of
    * them can be spilled.
    */
-  def hashTable(build: Side, probe: Side, in: JoinInput): Option[Reason] = {
-    val limit = in.limits.hashTable(build.size)
-    val held = build.layout.heldTables + probe.layout.heldTables
-    hashTableBytes(build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes) match {
+  def hashTable(build: BuildSide, in: JoinInput): Option[Reason] = {
+    val limit = in.limits.hashTable(in.sides(build).size)
+    val held = in.sides.toSeq.map(_.layout.heldTables).sum
+    in.hashTable(build) match {
       case None => Some(Reason.sizeUnknown)
       case Some(table) if table > limit => Some(Reason.hashTableTooBig(table, limit))
       case Some(table) => Option.when(table + held > limit)(Reason.hashTablesTooBig(table, held, limit))

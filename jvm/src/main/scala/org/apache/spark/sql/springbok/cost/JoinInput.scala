@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
-import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.catalyst.optimizer.BuildSide
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.JoinMode
 
 /**
@@ -23,6 +24,13 @@ final case class JoinInput(
 ) {
   def left: Side = sides.left
   def right: Side = sides.right
+
+  /** The side that looks its rows up if the other one is built. */
+  def probe(build: BuildSide): Side = sides(JoinSide.of(build).other)
+
+  /** Bytes of the hash table of one partition if a shuffled hash join builds the side, None if its size is unknown. */
+  def hashTable(build: BuildSide): Option[Double] =
+    JoinCost.hashTableBytes(sides(build), probe(build), cluster.shufflePartitions, limits.advisoryBytes)
 
   /** What is done if costs are unknown or equal. */
   def mode: JoinMode = if (wishes.shuffle) JoinMode.Partitioned else defaultMode

@@ -3,13 +3,13 @@ package org.apache.spark.sql.springbok.physical
 import scala.util.control.NonFatal
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{
   AdaptiveSparkPlanHelper,
   ExchangeQueryStageExec,
   ShuffleQueryStageExec
 }
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.{CurrentExecution, SparkPlanning}
 
 /** Has the tasks of a late filter's build side scheduled before those of its scan, which come first by their place in the plan. */
 private[sql] object StartBuildSide extends AdaptiveSparkPlanHelper {
@@ -27,8 +27,7 @@ private[sql] object StartBuildSide extends AdaptiveSparkPlanHelper {
     filter.beginScan()
     try
       for {
-        execution <- Option(context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
-        query <- Option(SQLExecution.getQueryExecution(execution.toLong))
+        query <- CurrentExecution.query(context)
         stage <- collectWithSubqueries(query.executedPlan) {
           // Not the lazy value `canonicalized`: on Spark 3.5 it takes the stage's lock, which the thread that submits the stage
           // holds while it waits for a subquery, perhaps the one that asks here.

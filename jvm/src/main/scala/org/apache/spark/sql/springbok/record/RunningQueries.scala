@@ -7,6 +7,7 @@ import scala.util.Try
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.springbok.catalyst.CurrentExecution
 
 /**
  * The queries of the application that run now, by Spark's numbers of their executions, which no two of a JVM share. Their
@@ -21,9 +22,7 @@ private[springbok] object RunningQueries {
 
   /** Takes note of the query that this thread plans, if it is being executed. */
   def planned(sc: SparkContext, query: PlanningState): Unit =
-    Option(sc.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
-      .flatMap(id => Try(id.toLong).toOption)
-      .foreach(put(_, query))
+    CurrentExecution.id(sc).foreach(put(_, query))
 
   /** An execution has started. Its query may have been planned before: servers print the plan first. */
   def started(execution: Long): Unit = for {

@@ -2,8 +2,9 @@ package org.apache.spark.sql.springbok.report
 
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
+import org.apache.spark.sql.springbok.catalyst.CurrentExecution
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
@@ -43,9 +44,7 @@ private[springbok] object ExplainSection {
 
   /** Whether the query that this thread runs has this plan. A user's EXPLAIN is of another query than the one that runs. */
   private def starts(session: SparkSession, plan: SparkPlan): Boolean =
-    Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
-      .flatMap(id => Option(SQLExecution.getQueryExecution(id.toLong)))
-      .exists(_.executedPlan eq plan)
+    CurrentExecution.query(session.sparkContext).exists(_.executedPlan eq plan)
 
   private def decided(plan: SparkPlan): Boolean = ReportParts.of(plan).exists(_.state.isDefined)
 

@@ -21,6 +21,8 @@ import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /** Decides the joins of one plan, one after the other from the leaves up. */
 final private[joins] class JoinChooser(private val planning: JoinPlanning) {
+  import JoinChooser.streamed
+
   private val conf = planning.conf
   private val policy = ChoicePolicy.of(conf)
   private val budget = new BroadcastBudget(planning)
@@ -134,13 +136,6 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
       side <- streamed(j, strategy)
     } yield side).toSeq
 
-  /** The streamed side of a broadcast join, None for other joins. */
-  private def streamed(j: Join, by: Strategy): Option[LogicalPlan] = by match {
-    case _: Strategy.Broadcast | _: Strategy.NestedLoop =>
-      Strategy.build(by).map(Sides(j.left, j.right).swapped(_))
-    case _ => None
-  }
-
   /** Where the row count of a side comes from. */
   private def source(side: LogicalPlan): Option[Source] = planning.stats(side).rows.map(_.source)
 
@@ -156,6 +151,13 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
 }
 
 private[joins] object JoinChooser {
+
+  /** The streamed side of a broadcast join, None for other joins. */
+  def streamed(j: Join, by: Strategy): Option[LogicalPlan] = by match {
+    case _: Strategy.Broadcast | _: Strategy.NestedLoop =>
+      Strategy.build(by).map(Sides(j.left, j.right).swapped(_))
+    case _ => None
+  }
 
   /**
    * Decides joins of a plan from the leaves up, and hands the estimates over to the next rule.

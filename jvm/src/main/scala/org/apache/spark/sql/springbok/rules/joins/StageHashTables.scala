@@ -3,8 +3,8 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.JoinSide
-import org.apache.spark.sql.springbok.cost.{JoinCost, JoinInput, Strategy}
+import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.cost.{JoinInput, Strategy}
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState}
 
 /**
@@ -23,25 +23,17 @@ private[joins] object StageHashTables {
     case _ => 0
   }
 
-  private def joined(j: Join, d: JoinDecision, conf: SQLConf): Double = {
-    val sides = Seq(JoinSide.Left -> j.left, JoinSide.Right -> j.right)
-    (d.input, d.choice.chosen) match {
-      case (Some(_), chosen @ (_: Strategy.Broadcast | _: Strategy.NestedLoop)) =>
-        val streamed = Strategy.build(chosen).map(JoinSide.of(_).other)
-        sides.collectFirst { case (s, p) if streamed.contains(s) => of(p, conf) }.getOrElse(0.0)
-      case (Some(in), chosen) =>
-        val below = sides.collect { case (s, p) if in.sides(s).layout.partitioned => of(p, conf) }
-        below.sum + own(in, chosen)
-      case _ => 0
+  private def joined(j: Join, d: JoinDecision, conf: SQLConf): Double = d.input.fold(0.0) { in =>
+    JoinChooser.streamed(j, d.choice.chosen).map(of(_, conf)).getOrElse {
+      val below = in.sides.zip(Sides(j.left, j.right)).toSeq.collect {
+        case (side, p) if side.layout.partitioned => of(p, conf)
+      }
+      below.sum + own(in, d.choice.chosen)
     }
   }
 
   private def own(in: JoinInput, chosen: Strategy): Double = chosen match {
-    case Strategy.ShuffledHash(build) =>
-      val (table, probe) = (in.sides(build), in.sides(JoinSide.of(build).other))
-      JoinCost
-        .hashTableBytes(table, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes)
-        .getOrElse(0.0)
+    case Strategy.ShuffledHash(build) => in.hashTable(build).getOrElse(0.0)
     case _ => 0
   }
 

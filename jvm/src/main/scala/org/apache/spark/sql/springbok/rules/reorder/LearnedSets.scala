@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.springbok.cost.JoinTree
+import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinTree}
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 
 /**
@@ -45,7 +45,8 @@ final private[reorder] class LearnedSets(b: JoinBlock, history: QueryHistory) {
     found.toMap
   }
 
-  private def rows(set: Long): Option[Double] = lookups.getOrElseUpdate(set, learned(set))
+  private def rows(set: Long): Option[Double] =
+    lookups.getOrElseUpdate(set, learned(JoinGraph.members(set).toSeq))
 }
 
 private object LearnedSets {

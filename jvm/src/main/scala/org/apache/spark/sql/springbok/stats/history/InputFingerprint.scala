@@ -5,6 +5,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitioningAwareFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.FileTable
+import org.apache.spark.sql.springbok.stats.estimate.Estimate
 import org.apache.spark.sql.springbok.stats.source.{LogRows, PartitionListing}
 
 /**
@@ -24,14 +25,21 @@ private[history] object InputFingerprint {
   /** Files whose names are looked at. Of more files, these are spread evenly among all. */
   private val maxNames = 4096
 
-  /** Of one input; None if its changes would go unnoticed. */
-  def of(leaf: LogicalPlan): Option[InputFingerprint] = leaf match {
-    case FileTable(_, fs) => PartitionListing.of(fs.location).map(listed).orElse(versioned(fs.location))
+  /**
+   * Of one input; None if its changes would go unnoticed.
+   *
+   * @param beforeMs
+   *   when all listed files must have been changed, in ms since 1970. The plan names the version of other inputs
+   */
+  def of(leaf: LogicalPlan, beforeMs: Long = Long.MaxValue): Option[InputFingerprint] = leaf match {
+    case FileTable(_, fs) =>
+      PartitionListing.of(fs.location).fold(versioned(fs.location))(listed(_, beforeMs))
     case s: DataSourceV2ScanRelation if IcebergScan.is(s) =>
       // The scan's size is that of the columns that the query reads.
-      val rowBytes = s.relation.output.map(_.dataType.defaultSize.toLong).sum
-      for (v <- IcebergScan.version(s); rows <- s.stats.rowCount)
-        yield InputFingerprint(0, (rows * rowBytes).toLong, Digest.text(v))
+      for (v <- IcebergScan.version(s); rows <- s.stats.rowCount) yield {
+        val bytes = rows.toDouble * Estimate.rowBytes(s.relation.output)
+        InputFingerprint(0, bytes.toLong, Digest.text(v))
+      }
     // It is filled once.
     case m: InMemoryRelation if m.cacheBuilder.isCachedColumnBuffersLoaded =>
       val s = m.computeStats()
@@ -41,14 +49,7 @@ private[history] object InputFingerprint {
     case _ => None
   }
 
-  /** Whether no file of an input was changed since a time in ms. The plan names the version of other inputs. */
-  def unchanged(leaf: LogicalPlan, sinceMs: Long): Boolean = sinceMs == Long.MaxValue || (leaf match {
-    case FileTable(_, fs) =>
-      PartitionListing.of(fs.location).forall(_.allFiles().forall(_.getModificationTime < sinceMs))
-    case _ => true
-  })
-
-  private def listed(index: PartitioningAwareFileIndex): InputFingerprint = {
+  private def listed(index: PartitioningAwareFileIndex, beforeMs: Long): Option[InputFingerprint] = {
     val files = index.allFiles().toIndexedSeq
     val step = 1 + files.size / maxNames
     // The sum does not depend on the order in which folders are listed.
@@ -59,7 +60,7 @@ private[history] object InputFingerprint {
       newest = math.max(newest, f.getModificationTime)
       if (i % step == 0) names += scala.util.hashing.byteswap64(f.getPath.getName.hashCode + f.getLen)
     }
-    InputFingerprint(files.size.toLong, bytes, Digest(newest, names))
+    Option.when(newest < beforeMs)(InputFingerprint(files.size.toLong, bytes, Digest(newest, names)))
   }
 
   private def versioned(index: FileIndex): Option[InputFingerprint] =

@@ -47,21 +47,17 @@ final private[history] class PlanKeys(literals: Boolean) {
    * The keys of inner joins of some of these inputs, with all conditions that have no columns of others.
    *
    * @return
-   *   by the numbers of the inputs, each a bit. None if a part has no key
+   *   by the numbers of the inputs, at least one and in their order. None if a part has no key
    */
-  def joins(inputs: IndexedSeq[LogicalPlan], conditions: Seq[Expression]): Long => Option[Digest] = {
+  def joins(inputs: IndexedSeq[LogicalPlan], conditions: Seq[Expression]): Seq[Int] => Option[Digest] = {
     val blocks = inputs.map(block)
     val columns = inputs.map(_.outputSet)
     val places = conditions.filter(_.references.nonEmpty).flatMap(PlanKeys.conjuncts).map { c =>
-      val of = c.references.toSeq.map(a => columns.indexWhere(_.contains(a)))
-      c -> (if (of.contains(-1)) 0L else of.map(1L << _).foldLeft(0L)(_ | _))
+      c -> c.references.map(a => columns.indexWhere(_.contains(a))).toSet
     }
-    set => {
-      val members = inputs.indices.filter(i => (set & (1L << i)) != 0)
-      val own = places.collect { case (c, place) if place != 0 && (place & ~set) == 0 => c }
-      Option
-        .when(members.nonEmpty && members.forall(blocks(_).isDefined))(members.flatMap(blocks(_)))
-        .flatMap(_.reduceLeft(_ joined _).filtered(own).digest)
+    members => {
+      val own = places.collect { case (c, place) if place.forall(members.contains) => c }
+      Digest.all(members)(blocks).flatMap(_.reduceLeft(_ joined _).filtered(own).digest)
     }
   }
 

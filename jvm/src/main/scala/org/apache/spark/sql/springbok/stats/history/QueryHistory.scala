@@ -75,14 +75,13 @@ final private[springbok] class QueryHistory(history: History) {
    * others.
    *
    * @return
-   *   by the numbers of the relations, each a bit
+   *   by the numbers of the relations, at least one and in their order
    */
-  def joins(relations: IndexedSeq[LogicalPlan], conditions: Seq[Expression]): Long => Option[Double] = {
+  def joins(relations: IndexedSeq[LogicalPlan], conditions: Seq[Expression]): Seq[Int] => Option[Double] = {
     lazy val keyOf = keys.joins(relations, conditions)
-    set =>
+    members =>
       guarded(Option.empty[Double]) {
-        val members = relations.indices.filter(i => (set & (1L << i)) != 0).map(relations)
-        for (key <- keyOf(set); (learned, c) <- believed(key, members))
+        for (key <- keyOf(members); (learned, c) <- believed(key, members.map(relations)))
           yield math.max(1.0, c.rows(learned.rows.toDouble, None))
       }
   }
@@ -197,7 +196,7 @@ final private[springbok] class QueryHistory(history: History) {
   /** Taken when the query is planned: a write to a table may change the list of its files while the query runs. */
   private def fingerprint(leaf: LogicalPlan, sinceMs: Long = Long.MaxValue): Option[InputFingerprint] =
     Option(fingerprints.getIfPresent(input(leaf))).getOrElse {
-      val made = if (InputFingerprint.unchanged(leaf, sinceMs)) InputFingerprint.of(leaf) else None
+      val made = InputFingerprint.of(leaf, sinceMs)
       // A cached table has none before it is filled.
       if (made.isDefined) fingerprints.put(input(leaf), made)
       made

@@ -20,7 +20,8 @@ import org.apache.spark.sql.types._
  *   +- ShuffleQueryStage 0
  * }}}
  *
- * '''When''': the column is integral, and so is every value that the database can store in it. The user has neither switched off `pushDownPredicate` nor named other types with `customSchema`.
+ * '''When''': the column is integral, and so is every value that the database can store in it. The user
+ * has neither switched off `pushDownPredicate` nor named other types with `customSchema`.
  *
  * '''Why the answer cannot change''': the condition is one that Spark would send if the query had it, and each row that it
  * removes has no match, because every database compares integers alike. Other types differ: a database compares strings by its

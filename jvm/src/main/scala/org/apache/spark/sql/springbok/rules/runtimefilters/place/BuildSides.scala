@@ -71,10 +71,7 @@ private[springbok] object BuildSides {
       })(plan)
   }
 
-  private def summary(e: Exchange): Option[SummaryPlan] = e.child match {
-    case s: SummarizeKeysExec => Some(s.plan)
-    case _ => None
-  }
+  private def summary(e: Exchange): Option[SummaryPlan] = SummarizeKeysExec.summaryOf(e).map(_.plan)
 
   private def bare(e: Exchange): Exchange = e.child match {
     case s: SummarizeKeysExec => e.withNewChildren(Seq(s.child)).asInstanceOf[Exchange]
