@@ -77,9 +77,9 @@ final class KeyFacts(
         listedBytes = values.stream().mapToLong(KeyFacts.bytes(_)).sum()
       if (values.size > limit || listedBytes > listBytes) overflow()
     } else {
-      val (mine, theirs) = (asBloom(this), asBloom(other))
+      val theirs = asBloom(other)
+      bloom = if (theirs == null) null else Option(asBloom(this)).map(_.union(theirs)).orNull
       values = null
-      bloom = if (mine == null || theirs == null) null else mine.union(theirs)
     }
     this
   }

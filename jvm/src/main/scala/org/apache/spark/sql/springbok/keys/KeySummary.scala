@@ -67,16 +67,21 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   }
 
   override def add(p: KeySummary.Partial): Unit = {
-    facts = facts.zip(p.facts).map { case (a, b) => a.union(b) }
+    facts = if (isZero) p.facts else united(p.facts)
     reported.set(p.partition)
   }
 
   override def merge(other: AccumulatorV2[KeySummary.Partial, KeySummary]): Unit = other match {
     case o: KeySummary =>
-      facts = facts.zip(o.facts).map { case (a, b) => a.union(b) }
+      facts = united(o.facts)
       reported.or(o.reported)
+      // The event of the task's end holds the partial until the slowest listener of the application has seen it.
+      o.facts = Array.empty
     case _ => throw new UnsupportedOperationException(s"a ${other.getClass.getName} is no summary of keys")
   }
+
+  private def united(others: Array[KeyFacts]): Array[KeyFacts] =
+    facts.zip(others).map { case (a, b) => a.union(b) }
 
   override def value: KeySummary = this
 

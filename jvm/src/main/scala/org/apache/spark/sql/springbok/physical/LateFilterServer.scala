@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.physical
 
-import java.lang.ref.WeakReference
+import java.lang.ref.{ReferenceQueue, WeakReference}
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.collection.concurrent.TrieMap
@@ -12,7 +12,8 @@ import org.apache.spark.rpc.{RpcCallContext, RpcEnv, ThreadSafeRpcEndpoint}
 private[springbok] object LateFilterServer {
   private[physical] val endpointName = "springbok-late-filters"
   private val counter = new AtomicLong
-  private val known = TrieMap.empty[Long, WeakReference[LateFilter]]
+  private val known = TrieMap.empty[Long, Known]
+  private val collected = new ReferenceQueue[LateFilter]
   @volatile private var served: WeakReference[RpcEnv] = new WeakReference(null)
 
   /**
@@ -24,10 +25,16 @@ private[springbok] object LateFilterServer {
   def register(waitMs: Long): LateFilter = {
     serve(SparkEnv.get.rpcEnv)
     val late = new LateFilter(counter.getAndIncrement(), waitMs)
-    known.filterInPlace((_, f) => f.get != null)
-    known.put(late.id, new WeakReference(late))
+    forgetCollected()
+    known.put(late.id, new Known(late))
     late
   }
+
+  private def forgetCollected(): Unit =
+    Iterator.continually(collected.poll()).takeWhile(_ != null).foreach {
+      case gone: Known => known.remove(gone.id)
+      case _ =>
+    }
 
   private[physical] def answer(poll: LateFilterPoll): LateFilter.State =
     known
@@ -40,6 +47,11 @@ private[springbok] object LateFilterServer {
       rpc.setupEndpoint(endpointName, new Endpoint(rpc))
       served = new WeakReference(rpc)
     }
+  }
+
+  /** A filter that a plan may hold. */
+  final private class Known(late: LateFilter) extends WeakReference(late, collected) {
+    val id: Long = late.id
   }
 
   final private class Endpoint(override val rpcEnv: RpcEnv) extends ThreadSafeRpcEndpoint {

@@ -3,11 +3,10 @@ package org.apache.spark.sql.springbok.record
 import java.lang.ref.WeakReference
 
 import scala.collection.concurrent.TrieMap
-import scala.util.Try
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.execution.SQLExecution
-import org.apache.spark.sql.springbok.catalyst.CurrentExecution
+import org.apache.spark.sql.springbok.catalyst.{CurrentExecution, OptimizedPlan}
 
 /**
  * The queries of the application that run now, by Spark's numbers of their executions, which no two of a JVM share. Their
@@ -27,7 +26,7 @@ private[springbok] object RunningQueries {
   /** An execution has started. Its query may have been planned before: servers print the plan first. */
   def started(execution: Long): Unit = for {
     qe <- Option(SQLExecution.getQueryExecution(execution))
-    plan <- Try(qe.optimizedPlan).toOption
+    plan <- OptimizedPlan.of(qe)
     state <- PlanningState.of(plan)
   } put(execution, state)
 

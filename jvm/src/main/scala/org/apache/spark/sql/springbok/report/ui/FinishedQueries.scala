@@ -3,8 +3,6 @@ package org.apache.spark.sql.springbok.report.ui
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Collections, WeakHashMap}
 
-import scala.util.Try
-
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{
   SparkListener,
@@ -14,7 +12,7 @@ import org.apache.spark.scheduler.{
 }
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
-import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
+import org.apache.spark.sql.springbok.catalyst.{OptimizedPlan, RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.{HistoryConf, ReportConf}
 import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
 import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
@@ -56,10 +54,9 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     guarded("KeepKeys")(state.foreach(KeepKeys(qe.sparkSession, _)))
   }
 
-  /** It may have failed in the optimizer. */
   private def failed(qe: QueryExecution): Unit =
     if (qe.sparkSession.sessionState.conf.getConf(HistoryConf.ENABLED))
-      guarded("LearnRows")(LearnRows.failed(Try(qe.optimizedPlan).toOption.flatMap(ReportParts.stateOf)))
+      guarded("LearnRows")(LearnRows.failed(OptimizedPlan.of(qe).flatMap(ReportParts.stateOf)))
 
   private def guarded(rule: String)(body: => Unit): Unit = RuleGuard(rule, (), None, planning = false)(body)
 
