@@ -82,10 +82,23 @@ def is_active(spark: SparkSession) -> bool:
         return False
 
 
+def refusal(spark: SparkSession) -> str | None:
+    """Why the jar stays off on the session's Spark; None if it does not, or if the session has no jar."""
+    from py4j.java_gateway import JavaClass
+    from py4j.protocol import Py4JError
+
+    try:
+        running = JavaClass("org.apache.spark.sql.springbok.catalyst.RunningSpark", jvm(spark)._gateway_client)
+        why: str | None = running.refusal()
+    except Py4JError:  # there is no such class
+        return None
+    return why
+
+
 def check_active(spark: SparkSession) -> None:
     """Raise a SpringbokError if the session has no Springbok."""
     if not is_active(spark):
-        raise SpringbokError(_INACTIVE)
+        raise SpringbokError(refusal(spark) or _INACTIVE)
 
 
 def execution(df: DataFrame) -> Any:

@@ -107,17 +107,21 @@ def is_active(spark: SparkSession) -> bool:
     """Whether the session has Springbok's rules, switched on or not.
 
     Raises:
-        SpringbokError: the session is stopped.
+        SpringbokError: the session is stopped, or its server cannot be reached.
     """
     if hasattr(spark, "_jsparkSession"):
         return _jvm.is_active(spark)
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import AnalysisException, PySparkException
 
     try:
         spark.sql("SELECT report FROM springbok_reports(0)").collect()
         return True
     except AnalysisException:  # there is no such function
         return False
+    except PySparkException as e:
+        raise SpringbokError(
+            "This session has been stopped, or its server cannot be reached: make a new session."
+        ) from e
 
 
 def of(spark: SparkSession) -> Server:
@@ -148,14 +152,22 @@ def of_query(df: DataFrame) -> Server:
 
 
 def html(report: str, *, page: bool) -> str | None:
-    """A report, given as JSON, as a whole HTML page or as a part of one; None if there is nothing that can make it."""
+    """A report, given as JSON, as a whole HTML page or as a part of one; None if there is nothing that can make it.
+
+    Raises:
+        SpringbokError: the JVM or the server cannot make the page.
+    """
     if _jvm.runs():
         return _jvm.html(report, page=page)
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.getActiveSession()
-    if spark is None:
+    try:
+        # Also in a thread that made no session.
+        spark = SparkSession.active()
+    except PySparkException:
         return None
     # In hexadecimal: how a text is quoted depends on settings.
     sql = f"SELECT page FROM springbok_page(X'{report.encode().hex()}', {str(page).lower()})"
-    return str(spark.sql(sql).collect()[0][0])
+    with _jvm.spark_errors("The page of this report cannot be made"):
+        return str(spark.sql(sql).collect()[0][0])

@@ -48,12 +48,16 @@ def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
 
 def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
     limit, known = _bytes("max_memory", most), r.resources.join_memory_per_executor_bytes
-    if known is not None and known > limit:
+    if known is None:
+        yield "It is unknown how much of an executor the joins may take."
+    elif known > limit:
         yield f"The joins may take {size(known)} of an executor, more than {size(limit)}."
 
 
 def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
     limit = _number("max_q_error", most)
+    if r.state != "executed":
+        raise SpringbokError("max_q_error needs a run: use report(df) after df.collect(), or --run.")
     for j in r.joins:
         if j.q_error is not None and j.q_error > limit:
             yield f"{_name(j)} has an estimate that is off by {j.q_error:,.1f}x, more than {limit:g}x."

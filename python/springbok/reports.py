@@ -63,7 +63,11 @@ class Report(ReportData):
         return self.text()
 
     def _repr_html_(self) -> str:
-        return _server.html(self.to_json(), page=False) or f"<pre>{escape(self.text())}</pre>"
+        try:
+            made = _server.html(self.to_json(), page=False)
+        except SpringbokError:  # a notebook shows the text if nothing can make the page
+            made = None
+        return made or f"<pre>{escape(self.text())}</pre>"
 
     def save_html(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page and return its path.

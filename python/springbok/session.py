@@ -194,7 +194,8 @@ def _check_running(jvm: Any, path: Path) -> None:
     if session is not None and hasattr(session, "_jsparkSession") and not is_active(session):
         raise SpringbokError(
             "A Spark session without Springbok is running, and extensions cannot be added to it: stop it by "
-            "spark.stop(), and make a new one by springbok.configure(SparkSession.builder).getOrCreate()."
+            "spark.stop(), and make a new one by springbok.configure(SparkSession.builder).getOrCreate(). If the "
+            "platform made it, set spark.jars and spark.sql.extensions in the platform's configuration."
         )
     if session is None and jvm is not None and not _loads(jvm, path):
         raise SpringbokError(

@@ -38,7 +38,7 @@ def test_a_query_that_has_run_is_planned_anew(spark: SparkSession, tpch: Path) -
 def test_memory_bounds_what_is_broadcast(spark: SparkSession, tpch: Path) -> None:
     r = springbok.report(spark.sql(SQL), executor_memory="1m")
     ruled_out = [a.ruled_out for a in r.joins[0].alternatives if a.strategy.startswith("broadcast hash")]
-    assert all(why is not None and why.code == "BUILD_SIDE_TOO_BIG" for why in ruled_out)
+    assert all(why is not None and why.code == "BUILD_SIDE_TOO_BIG_FOR_HEAP" for why in ruled_out)
 
 
 def test_commands_do_not_run_again(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from springbok._jvm import first_line, is_active
+from springbok._jvm import first_line, is_active, refusal
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
 from springbok.jar import PYSPARK, Spark, find, installed, missing
@@ -87,7 +87,7 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
         yield Check(
             "failed",
             "the extension is not active in a session",
-            f"Is spark.sql.extensions set elsewhere, or the jar made for another Spark than {spark.version}?",
+            refusal(spark) or "Is spark.sql.extensions set elsewhere, or spark.jars without Springbok's jar?",
         )
         return
     yield Check("ok", f"the extension is active in Spark {spark.version}")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _TYPES = "spark.springbok.runtimeFilter.types"
 _WAIT = "spark.springbok.runtimeFilter.wait"
 _IN_LIMIT = "spark.springbok.runtimeFilter.inLimit"
+# The largest value that the setting takes.
+_LONGEST_LIST = 65_536
 _FILE_LIMIT = "spark.sql.parquet.pushdown.inFilterThreshold"
 # The type that allows a kind.
 _TYPE_OF = {"in": "IN", "bitmap": "IN", "minmax": "MINMAX", "bloom": "BLOOM"}
@@ -85,9 +87,8 @@ def _no_list(q: Question, f: Filter, name: str) -> Answer:
     n, count = f.build_keys, amount(f.build_keys)
     most = int(q.report.effective.get(_IN_LIMIT, 0))
     if n is not None and n > most:
-        return Answer(
-            f"{name} because it has {count} keys, and a list has at most {amount(most)}", f"SET {_IN_LIMIT}={n}"
-        )
+        why = f"{name} because it has {count} keys, and a list has at most {amount(most)}"
+        return Answer(why, f"SET {_IN_LIMIT}={n}" if n <= _LONGEST_LIST else None)
     if f.not_pushed:
         return Answer(f"{name} because the scan was not told of its {count} keys: {explained(f.not_pushed)}")
     of_files = int(q.report.effective.get(_FILE_LIMIT, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 from springbok.model import (
     Aggregate,
@@ -23,7 +23,9 @@ from springbok.model import (
 
 def fixed(n: float, digits: int) -> str:
     """A number with so many digits after the point, rounded as the JVM does: half up, by its shortest decimal form."""
-    return f"{Decimal(repr(n)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
+    with localcontext() as context:
+        context.prec = 400  # a double has up to 309 digits before the point
+        return f"{Decimal(repr(n)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
 def amount(n: float | None, *, unknown: str = "unknown") -> str:

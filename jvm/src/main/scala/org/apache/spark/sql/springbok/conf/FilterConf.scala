@@ -63,8 +63,7 @@ object FilterConf extends ConfArea {
 
   val MAX_DEPENDENCY_NODES: ConfigEntry[Int] =
     number("runtimeFilter.maxEdgeNodes", 3000, _ >= 0, "The number must be 0 or more.")(
-      "Most operators that the build sides attached to scans may add to a plan before its stages run. It bounds planning " +
-        "time."
+      "Largest number of operators that the dependencies of scans on build sides may add to a plan. It bounds planning time."
     )
 
   val MAX_KEYS: ConfigEntry[Int] =

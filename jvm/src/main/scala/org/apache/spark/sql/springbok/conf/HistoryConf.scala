@@ -24,7 +24,8 @@ object HistoryConf extends ConfArea {
 
   val PATH: OptionalConfigEntry[String] = path("history.path")(
     "Folder in any file system of Hadoop in which applications share what they have learned. Without it, an application " +
-      "learns for itself. It is read when the application's first query is planned."
+      "learns for itself. It is read, with history.maxBytes, when the first " +
+      "query with history.enabled is planned. Later changes have no effect."
   )
 
   val MAX_BYTES: ConfigEntry[Long] =

@@ -34,7 +34,7 @@ object JoinConf extends ConfArea {
     )
 
   val BROADCAST_MEMORY_FRACTION: ConfigEntry[Double] = share("join.broadcastMemoryFraction", 0.1)(
-    "Largest fraction of the driver's heap, and of one executor's heap, that the build side of one broadcast may take."
+    "Largest fraction of the driver's heap, and of one executor's heap, that the relation of one broadcast may take. A relation takes about twice the bytes of its rows."
   )
 
   val SHUFFLED_HASH_MEMORY_FRACTION: ConfigEntry[Double] = share("join.shuffledHashMemoryFraction", 0.3)(

@@ -15,11 +15,16 @@ private[cost] object BuildSideLimit {
   def broadcast(side: Side, in: JoinInput): Option[Reason] = {
     val limits = in.limits.broadcast
     val bytes = if (side.layout.sent) limits.measuredBytes else limits.bytes
-    val limit =
-      math.min(in.cluster.broadcastLimit(bytes, limits.heapFraction), limits.sparkBytes.toDouble)
+    val heap = in.cluster.heapLimit(limits.heapFraction)
+    val least = Seq(bytes.toDouble, heap, limits.sparkBytes.toDouble).min
+    // The reason names what has to change.
+    val tooBig =
+      if (least == bytes) Reason.tooBig
+      else if (least == heap) Reason.tooBigForHeap
+      else Reason.tooBigForSpark
     side.size.boundTable match {
       case None => Some(Reason.sizeUnknown)
-      case Some(b) if b * relationOverhead > limit => Some(Reason.tooBig(b * relationOverhead, limit))
+      case Some(b) if b * relationOverhead > least => Some(tooBig(b * relationOverhead, least))
       // Spark's own broadcast would have the same time.
       case _ if side.broadcast.slow && !side.broadcast.bySpark => Some(Reason.timeOut)
       case _ =>

@@ -38,11 +38,13 @@ final case class Cluster(
   /** Bytes; both heaps hold a broadcast. */
   def smallerHeap: Double = math.min(driverHeap, executorHeap).toDouble
 
-  /** Most bytes of a broadcast: limited by the setting, and by the fraction of the smaller heap that its relation may take. */
-  def broadcastLimit(bytes: Long, heapFraction: Double): Double = {
-    import JoinCost.{hashTableOverhead, relationOverhead}
-    math.min(bytes.toDouble, smallerHeap * heapFraction * relationOverhead / hashTableOverhead)
-  }
+  /** Most bytes of a broadcast: limited by the setting, and by the heaps. */
+  def broadcastLimit(bytes: Long, heapFraction: Double): Double =
+    math.min(bytes.toDouble, heapLimit(heapFraction))
+
+  /** Most bytes of a broadcast whose relation may take this fraction of the smaller heap. */
+  def heapLimit(fraction: Double): Double =
+    smallerHeap * fraction * JoinCost.relationOverhead / JoinCost.hashTableOverhead
 
   /**
    * Bytes that the relation of a few rows counts as. Spark allocates a page for it, which is 64 MB in any heap of 2 GB or

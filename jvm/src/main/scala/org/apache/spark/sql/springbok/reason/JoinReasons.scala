@@ -166,8 +166,19 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val tooBig: (Double, Double) => Reason = alternative.of2(
     "BUILD_SIDE_TOO_BIG",
     "the build side may take {bytes:size}, the limit is {limit:size}",
-    "The limit is the smallest of this setting (0 if it is not set and `spark.sql.autoBroadcastJoinThreshold` is -1), 0.55 × `spark.springbok.join.broadcastMemoryFraction` of the smaller of the driver's and an executor's heap (a relation takes about twice its rows), `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`.",
+    "The setting is the smallest of the limits. It counts as 0 if it is not set and `spark.sql.autoBroadcastJoinThreshold` is -1.",
     by(JoinConf.BROADCAST_BYTES_LIMIT)
+  )
+  val tooBigForHeap: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_BIG_FOR_HEAP",
+    "the build side may take {bytes:size}, the heaps of driver and executors allow {limit:size}",
+    "A relation takes about twice the bytes of its rows, and may take this fraction of the smaller heap. Give the driver and the executors more memory.",
+    by(JoinConf.BROADCAST_MEMORY_FRACTION)
+  )
+  val tooBigForSpark: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_BIG_FOR_SPARK",
+    "the build side may take {bytes:size}, Spark allows {limit:size}",
+    "The limit is the smaller of `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`."
   )
   val hashTableTooBig: (Double, Double) => Reason = alternative.of2(
     "HASH_TABLE_TOO_BIG",

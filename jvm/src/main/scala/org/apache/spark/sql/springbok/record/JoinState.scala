@@ -101,8 +101,11 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
  */
 final case class Revised(join: Join, stages: Int) {
 
-  /** Whether it is this very join, and no stage below it has finished since. */
-  def stands(other: Join, stages: Int): Boolean = (join eq other) && this.stages == stages
+  /**
+   * Whether it is this join, and no stage below it has finished since. A plan that adaptive execution keeps has copies of
+   * the joins above its stages.
+   */
+  def stands(other: Join, stages: Int): Boolean = this.stages == stages && join.fastEquals(other)
 }
 
 object JoinState {

@@ -69,7 +69,8 @@ final private[report] class Redaction(pattern: Option[Regex]) {
     source = text(f.source),
     targetTable = f.targetTable.map(text),
     targetColumn = f.targetColumn.map(text),
-    reason = reason(f.reason)
+    reason = reason(f.reason),
+    notPushed = f.notPushed.map(reason)
   )
 
   private def fragment(f: FragmentEntry): FragmentEntry = f.copy(

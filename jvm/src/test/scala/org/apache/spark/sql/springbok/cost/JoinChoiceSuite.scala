@@ -103,7 +103,10 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(
       ruledOut(
         in.limited(_.copy(bytes = 1L << 30)).copy(cluster = in.cluster.copy(driverHeap = 1L << 30))
-      ).contains("BUILD_SIDE_TOO_BIG")
+      ).contains("BUILD_SIDE_TOO_BIG_FOR_HEAP")
+    )
+    assert(
+      ruledOut(in.limited(_.copy(bytes = 1L << 30, sparkBytes = 1L << 28))).contains("BUILD_SIDE_TOO_BIG_FOR_SPARK")
     )
     for (mode <- JoinMode.all) {
       val c = JoinChoice(input(side(1e6 * mb), unknown).copy(defaultMode = mode))
@@ -371,7 +374,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(why(20, 300, 0).isEmpty)
     assert(why(20, 400, 0).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
     assert(why(20, 300, 100).contains("BUILD_SIDE_MAY_BE_TOO_BIG"))
-    assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG"))
+    assert(why(200, 200, 0).contains("BUILD_SIDE_TOO_BIG_FOR_HEAP"))
     // However much is held, what Spark itself broadcasts; never more than it collects. Any other takes a page at least.
     assert(why(5, 9, 10000, bySpark = true).isEmpty)
     assert(why(5, 9, 300).isEmpty)

@@ -3,7 +3,8 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.model.{OutputEntry, QueryReport, SinkEntry}
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.report.model.{OutputEntry, QueryReport, ReasonEntry, SinkEntry}
 
 /** The columns that a statement gives or writes, where their values come from, and where they go. */
 class OutputSuite extends SpringbokTest {
@@ -176,6 +177,18 @@ class OutputSuite extends SpringbokTest {
     val r = SpringbokReport.of(qe)
     assert(r.state == "planned" && r.sink.exists(_.table.contains(people)))
     assert(sources(r).last == "town" -> Seq(s"$orders.kind"))
+  }
+
+  // Why a filter was not pushed to a scan once named the table in spite of the redaction.
+  test("the texts of a filter are redacted, also why it was not pushed") {
+    val r = report(spark.sql(s"SELECT /*+ RUNTIME_FILTER(p) */ name FROM $joined"))
+    val named = ReasonEntry(Reason.columnNotFiltered("default.people"))
+    val filters = r.filters.map(_.copy(notPushed = Some(named), reason = named))
+    assert(filters.nonEmpty)
+    conf("spark.sql.redaction.string.regex" -> "people") {
+      for (f <- Redaction.of(spark)(r.copy(filters = filters)).filters; shown <- Seq(f.reason) ++ f.notPushed)
+        assert(shown != named && !shown.text.contains("people") && !shown.args.toString.contains("people"))
+    }
   }
 
   test("paths lose the password that they hold, and names are redacted and show no literals") {

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.catalyst.trees.TreePattern.{FILTER, JOIN}
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, RuleGuard}
 import org.apache.spark.sql.springbok.conf.ConjunctConf
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost, PlanningBudget}
@@ -35,6 +36,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case _ if !plan.containsAnyPattern(FILTER, JOIN) => plan
     case _ if PlanningState.leavesAlone(plan, conf) || !conf.getConf(ConjunctConf.ENABLED) => plan
     case _ =>
       lazy val query = PlanningState.adoptQuery(plan)

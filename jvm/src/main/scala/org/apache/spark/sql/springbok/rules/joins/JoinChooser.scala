@@ -40,10 +40,8 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   /** The join as decided anew after a stage has finished. */
   def revise(j: Join, state: JoinState): Join = {
     val decision = decide(j, state)
-    // What was decided before the broadcast began still says why.
-    val decided = Option.unless(decision.choice.constraint.contains(Constraint.BroadcastStarted))(decision)
-    decided.foreach(d => state.decide(d, budget.held(j, state, d)))
-    ApplyHint(j, state, decision.choice.chosen, decided)
+    state.decide(decision, budget.held(j, state, decision))
+    ApplyHint(j, state, decision.choice.chosen, Some(decision))
   }
 
   private def decide(j: Join, state: JoinState): JoinDecision = {
@@ -64,7 +62,7 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   /** What leaves the join to Spark before any cost is compared. */
   private def constraint(j: Join, state: JoinState, hints: UserHints): Option[Constraint] =
     if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
-    else if (j.children.exists(PredictedPartitioning.broadcastStage)) Some(Constraint.BroadcastStarted)
+    else if (JoinChooser.hasStarted(j)) Some(Constraint.BroadcastStarted)
     else if (OpenFile.isRead(j)) Some(Constraint.ReadsOpenFile)
     else if (isOfExtension(j)) Some(Constraint.ConditionOfExtension)
     else if (FewTasks.isReadByFew(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)
@@ -151,6 +149,9 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
 }
 
 private[joins] object JoinChooser {
+
+  /** Whether a side of the join is being broadcast, or has been: nothing is left to decide. */
+  def hasStarted(j: Join): Boolean = j.children.exists(PredictedPartitioning.broadcastStage)
 
   /** The streamed side of a broadcast join, None for other joins. */
   def streamed(j: Join, by: Strategy): Option[LogicalPlan] = by match {

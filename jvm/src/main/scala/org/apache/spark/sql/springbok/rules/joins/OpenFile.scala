@@ -15,7 +15,8 @@ private[springbok] object OpenFile {
 
   /** Tags such joins of the plan. */
   def mark(plan: LogicalPlan): Unit = plan.foreach { p =>
-    if (p.expressions.exists(_.exists(readsFileName)))
+    // A non-deterministic expression makes those above it so, and whether one is deterministic is remembered.
+    if (p.expressions.exists(e => !e.deterministic && e.exists(readsFileName)))
       p.children.foreach(_.foreach {
         case j: Join => j.setTagValue(tag, ())
         case _ =>

@@ -4,7 +4,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkPlanning}
-import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState, Revised}
 
 /**
@@ -28,12 +29,17 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
         val stages = finished(j)
         if (state.revised.exists(_.stands(j, stages))) j
         else {
-          val decided = chooser().revise(j, state)
+          val decided = if (isSettled(j)) settled(j, state) else chooser().revise(j, state)
           state.revised = Some(Revised(decided, stages))
           decided
         }
       }
     }
+
+  private def isSettled(j: Join): Boolean = conf.getConf(JoinConf.ENABLED) && JoinChooser.hasStarted(j)
+
+  /** What was decided before the broadcast began still says why. */
+  private def settled(j: Join, state: JoinState): Join = ApplyHint(j, state, Strategy.Spark, decided = None)
 
   private def finished(j: Join): Int =
     j.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size

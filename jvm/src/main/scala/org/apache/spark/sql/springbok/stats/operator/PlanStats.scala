@@ -4,7 +4,9 @@ import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -45,7 +47,8 @@ final class PlanStats(
   private def computeAndKeep(plan: LogicalPlan): Estimate = {
     // Asked before the estimate is computed: a stage may finish meanwhile.
     val leaf = plan match {
-      case FileTable(_, _) => Some(false)
+      case FileTable(_, _) | _: LocalRelation | _: Range | _: LogicalRDD => Some(false)
+      case m: InMemoryRelation if m.cacheBuilder.isCachedColumnBuffersLoaded => Some(false)
       case s: LogicalQueryStage if feedback.isDefined && SparkPlanning.isMaterialized(s) => Some(true)
       case _ => None
     }
@@ -152,8 +155,8 @@ object PlanStats extends PredicateHelper {
 
   /**
    * Estimates that all plannings of a query share, by the very node. Nothing that runs can change them: they are of files
-   * and the operators on them, and of finished stages and the operators on those. Estimates of running stages and of
-   * cached tables are not among them. Adaptive execution plans again after each stage.
+   * and cached tables and the operators on them, and of finished stages and the operators on those. Estimates of running
+   * stages and of caches that are being filled are not among them. Adaptive execution plans again after each stage.
    *
    * @param history
    *   what earlier queries have taught, None for estimates by statistics alone

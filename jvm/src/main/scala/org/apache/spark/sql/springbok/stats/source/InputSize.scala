@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.stats.source
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Range}
 import org.apache.spark.sql.execution.LogicalRDD
@@ -17,12 +19,17 @@ private[springbok] object InputSize {
   private val maxPartitions = 100
 
   /** The sum over all leaves; None if one of them is unknown. */
-  def of(plan: LogicalPlan): Option[Input] =
-    plan.collectLeaves().iterator.map(leaf).foldLeft(Option(Input(0, 0))) { (sum, next) =>
+  def of(plan: LogicalPlan): Option[Input] = sum(plan, new IdentityHashMap)
+
+  /** @param caches what the plans read that will fill caches: each cache may read another one several times */
+  private def sum(plan: LogicalPlan, caches: Caches): Option[Input] =
+    plan.collectLeaves().iterator.map(leaf(_, caches)).foldLeft(Option(Input(0, 0))) { (sum, next) =>
       for (s <- sum; n <- next) yield Input(s.bytes + n.bytes, s.files + n.files)
     }
 
-  private def leaf(plan: LogicalPlan): Option[Input] = plan match {
+  private type Caches = IdentityHashMap[LogicalPlan, Option[Input]]
+
+  private def leaf(plan: LogicalPlan, caches: Caches): Option[Input] = plan match {
     case FileTable(_, fs) =>
       fs.location match {
         case p: PartitioningAwareFileIndex if p.partitionSpec().partitions.size <= maxPartitions =>
@@ -32,12 +39,17 @@ private[springbok] object InputSize {
       }
     case m: InMemoryRelation =>
       if (m.cacheBuilder.isCachedColumnBuffersLoaded) Some(Input(m.computeStats().sizeInBytes.toDouble, 0))
-      else SparkPlanning.cachedPlan(m).flatMap(of)
+      else SparkPlanning.cachedPlan(m).flatMap(filling(_, caches))
     case l: LocalRelation => Some(Input(l.data.size.toDouble * rowBytes(l), 0))
     case r: LogicalRDD => stored(r.rdd).map(Input(_, 0))
     case r: Range => Some(Input(r.numElements.toDouble * rowBytes(r), 0))
     case _: OneRowRelation => Some(Input(0, 0))
     case _ => None
+  }
+
+  private def filling(plan: LogicalPlan, caches: Caches): Option[Input] = {
+    if (!caches.containsKey(plan)) caches.put(plan, sum(plan, caches)): Unit
+    caches.get(plan)
   }
 
   /** Bytes of a local checkpoint, once all of its partitions are stored. */

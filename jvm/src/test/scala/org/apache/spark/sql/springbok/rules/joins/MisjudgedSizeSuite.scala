@@ -61,7 +61,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     conf(smallHeap) {
       assert(
         ruledOut("SELECT count(*), max(e.t) FROM facts f JOIN events e ON f.k = e.k WHERE e.s = 1")(
-          "BUILD_SIDE_TOO_BIG"
+          "BUILD_SIDE_TOO_BIG_FOR_HEAP"
         )
       )
       // Of a key that is surely unique there is one row.

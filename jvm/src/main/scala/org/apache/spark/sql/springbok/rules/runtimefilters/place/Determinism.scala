@@ -48,11 +48,16 @@ final private[springbok] class Determinism {
   /** The loose columns, None if the rows may differ. */
   private def loose(plan: SparkPlan): Option[AttributeSet] = {
     if (!seen.containsKey(plan)) {
-      val below = PlanInputs.of(plan).map(loose)
-      val same = known(plan) && !plan.expressions.exists(OrderDependent(_)) && below.forall(_.isDefined)
-      seen.put(plan, if (same) above(plan, AttributeSet(below.flatten.flatten)) else None): Unit
+      val same = known(plan) && !plan.expressions.exists(OrderDependent(_))
+      seen.put(plan, if (same) below(plan).flatMap(above(plan, _)) else None): Unit
     }
     seen.get(plan)
+  }
+
+  /** The loose columns of all inputs, None if the rows of one may differ. */
+  private def below(plan: SparkPlan): Option[AttributeSet] = {
+    val inputs = PlanInputs.of(plan).iterator.map(loose)
+    inputs.foldLeft(Option(AttributeSet.empty))((all, next) => all.flatMap(a => next.map(a ++ _)))
   }
 }
 

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, Runti
 import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.physical.PlanningEstimates
-import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
+import org.apache.spark.sql.springbok.record.{FilterRecord, FilterState, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -48,13 +48,14 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
    *   whether adaptive execution runs the plan. If not, see [[PlaceStaticFilters]]
    */
   private[springbok] def placed(plan: SparkPlan, adaptive: Boolean): SparkPlan = {
-    def query = JoinState.first(plan).map(_.query)
+    lazy val query = JoinState.first(plan).map(_.query)
     // A build side that prunes partitions is planned once more, with its filters in place.
     def done = plan.exists {
       case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => true
       case _ => false
     }
-    if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done) plan
+    if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done || adaptive && isOver(plan, query.get))
+      plan
     else
       RuleGuard("PlaceRuntimeFilters", plan, query) {
         val stats = PlanningEstimates.of(plan, query.get)
@@ -64,6 +65,21 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
           plan.logicalLink.foreach(query.get.handOver(stats, _))
         made
       }
+  }
+
+  /**
+   * Whether all scans have started, so that no filter finds a place, and nothing is left to be recorded: each join has been
+   * planned, and each filter has been decided or is known to be obsolete.
+   */
+  private def isOver(plan: SparkPlan, query: PlanningState): Boolean = {
+    def open(s: JoinState) = !s.firstPlanned || s.separated.isDefined || s.lateFilters
+    def pending(f: FilterRecord) = f.state match {
+      case p: FilterState.Placed => p.obsolete.isEmpty
+      case _ => false
+    }
+    !plan.exists(FilterTargets.isScan) &&
+    !plan.exists(p => JoinState.of(p).exists(open)) &&
+    !query.log.filters.exists(pending)
   }
 
   private def place(
