@@ -106,7 +106,8 @@ class JoinChoiceSuite extends AnyFunSuite {
       ).contains("BUILD_SIDE_TOO_BIG_FOR_HEAP")
     )
     assert(
-      ruledOut(in.limited(_.copy(bytes = 1L << 30, sparkBytes = 1L << 28))).contains("BUILD_SIDE_TOO_BIG_FOR_SPARK")
+      ruledOut(in.limited(_.copy(bytes = 1L << 30, sparkBytes = 1L << 28)))
+        .contains("BUILD_SIDE_TOO_BIG_FOR_SPARK")
     )
     for (mode <- JoinMode.all) {
       val c = JoinChoice(input(side(1e6 * mb), unknown).copy(defaultMode = mode))
