@@ -44,7 +44,27 @@ def seq(found: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "n", [0, 1, 17, 999, 1023, 1024, 1300, 99_999, 123_455, 123_456, 288_000, 2.5, 1_048_575, 1_048_576, 7e9, 3.4e13, 1e45, 1e300]
+    "n",
+    [
+        0,
+        1,
+        17,
+        999,
+        1023,
+        1024,
+        1300,
+        99_999,
+        123_455,
+        123_456,
+        288_000,
+        2.5,
+        1_048_575,
+        1_048_576,
+        7e9,
+        3.4e13,
+        1e45,
+        1e300,
+    ],
 )
 def test_numbers(spark: SparkSession, jvm: Any, n: float) -> None:
     assert words.amount(n) == jvm.Words.amount(float(n))
