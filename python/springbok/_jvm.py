@@ -11,6 +11,7 @@ from springbok.errors import SpringbokError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_GATEWAY = "PythonGateway"
 _INACTIVE = (
     "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate(), and "
     "ask 'python -m springbok doctor' if it was made so."
@@ -36,14 +37,14 @@ def gateway(spark: SparkSession) -> Any:
     Raises:
         SpringbokError: as `jvm`.
     """
-    return _gateway_class(jvm(spark)._gateway_client)
+    return _own_class(_GATEWAY, jvm(spark)._gateway_client)
 
 
-def _gateway_class(client: Any) -> Any:
-    """The class by its whole name: through `jvm.org.apache…`, py4j would look for each part of it in all jars."""
+def _own_class(name: str, client: Any) -> Any:
+    """A class by its whole name: through `jvm.org.apache…`, py4j would look for each part of it in all jars."""
     from py4j.java_gateway import JavaClass
 
-    return JavaClass("org.apache.spark.sql.springbok.PythonGateway", client)
+    return JavaClass(f"org.apache.spark.sql.springbok.{name}", client)
 
 
 def runs() -> bool:
@@ -63,7 +64,7 @@ def html(report: str, *, page: bool) -> str:
 
     gateway: Any = SparkContext._gateway
     with spark_errors("The page of this report cannot be made"):
-        return text(_gateway_class(gateway._gateway_client).html(report, page))
+        return text(_own_class(_GATEWAY, gateway._gateway_client).html(report, page))
 
 
 def is_active(spark: SparkSession) -> bool:
@@ -84,12 +85,10 @@ def is_active(spark: SparkSession) -> bool:
 
 def refusal(spark: SparkSession) -> str | None:
     """Why the jar stays off on the session's Spark; None if it does not, or if the session has no jar."""
-    from py4j.java_gateway import JavaClass
     from py4j.protocol import Py4JError
 
     try:
-        running = JavaClass("org.apache.spark.sql.springbok.catalyst.RunningSpark", jvm(spark)._gateway_client)
-        why: str | None = running.refusal()
+        why: str | None = _own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal()
     except Py4JError:  # there is no such class
         return None
     return why

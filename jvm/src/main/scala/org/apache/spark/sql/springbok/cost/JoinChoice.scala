@@ -28,7 +28,6 @@ final case class JoinChoice(
 sealed abstract class Constraint(val reason: Reason)
 object Constraint {
   case object ChoiceDisabled extends Constraint(Reason.joinDisabled)
-  case object BroadcastStarted extends Constraint(Reason.broadcastStarted)
   case object ReadsOpenFile extends Constraint(Reason.openFile)
   case object ConditionOfExtension extends Constraint(Reason.conditionOfExtension)
   case object ReadByFewTasks extends Constraint(Reason.fewTasks)

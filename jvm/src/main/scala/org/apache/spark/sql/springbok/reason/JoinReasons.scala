@@ -85,11 +85,6 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "Spark plans all joins.",
     by(JoinConf.ENABLED)
   )
-  val broadcastStarted: Reason = strategy.fixed(
-    "BROADCAST_STARTED",
-    "its build side is being broadcast already",
-    "A running broadcast is not cancelled."
-  )
 
   val littleData: (Double, Double) => Reason = strategy.of2(
     "LITTLE_DATA",

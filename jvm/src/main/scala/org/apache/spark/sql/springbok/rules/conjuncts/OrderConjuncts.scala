@@ -36,8 +36,8 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
-    case _ if !plan.containsAnyPattern(FILTER, JOIN) => plan
-    case _ if PlanningState.leavesAlone(plan, conf) || !conf.getConf(ConjunctConf.ENABLED) => plan
+    case _ if !plan.containsAnyPattern(FILTER, JOIN) || !conf.getConf(ConjunctConf.ENABLED) => plan
+    case _ if PlanningState.leavesAlone(plan, conf) => plan
     case _ =>
       lazy val query = PlanningState.adoptQuery(plan)
       RuleGuard("OrderConjuncts", PlanningState.tagged(plan, query), Some(query)) {

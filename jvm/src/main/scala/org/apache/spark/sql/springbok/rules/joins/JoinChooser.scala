@@ -62,7 +62,6 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   /** What leaves the join to Spark before any cost is compared. */
   private def constraint(j: Join, state: JoinState, hints: UserHints): Option[Constraint] =
     if (!conf.getConf(JoinConf.ENABLED)) Some(Constraint.ChoiceDisabled)
-    else if (JoinChooser.hasStarted(j)) Some(Constraint.BroadcastStarted)
     else if (OpenFile.isRead(j)) Some(Constraint.ReadsOpenFile)
     else if (isOfExtension(j)) Some(Constraint.ConditionOfExtension)
     else if (FewTasks.isReadByFew(j) && !policy.ignoresCost) Some(Constraint.ReadByFewTasks)

@@ -55,10 +55,10 @@ final private[springbok] class Determinism {
   }
 
   /** The loose columns of all inputs, None if the rows of one may differ. */
-  private def below(plan: SparkPlan): Option[AttributeSet] = {
-    val inputs = PlanInputs.of(plan).iterator.map(loose)
-    inputs.foldLeft(Option(AttributeSet.empty))((all, next) => all.flatMap(a => next.map(a ++ _)))
-  }
+  private def below(plan: SparkPlan): Option[AttributeSet] =
+    PlanInputs.of(plan).foldLeft(Option(AttributeSet.empty)) { (all, input) =>
+      all.flatMap(columns => loose(input).map(columns ++ _))
+    }
 }
 
 private[sql] object Determinism {

@@ -54,17 +54,20 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => true
       case _ => false
     }
-    if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done || adaptive && isOver(plan, query.get))
-      plan
+    if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done) plan
     else
       RuleGuard("PlaceRuntimeFilters", plan, query) {
-        val stats = PlanningEstimates.of(plan, query.get)
-        val made = place(plan, query.get, stats, adaptive)
-        // ChooseShuffleWriter comes next.
-        if (adaptive && conf.getConf(ExchangeConf.CHOOSE_WRITER))
-          plan.logicalLink.foreach(query.get.handOver(stats, _))
-        made
+        if (adaptive && isOver(plan, query.get)) plan else estimated(plan, query.get, adaptive)
       }
+  }
+
+  private def estimated(plan: SparkPlan, query: PlanningState, adaptive: Boolean): SparkPlan = {
+    val stats = PlanningEstimates.of(plan, query)
+    val made = place(plan, query, stats, adaptive)
+    // ChooseShuffleWriter comes next.
+    if (adaptive && conf.getConf(ExchangeConf.CHOOSE_WRITER))
+      plan.logicalLink.foreach(query.handOver(stats, _))
+    made
   }
 
   /**
