@@ -9,13 +9,23 @@ import org.apache.spark.sql.springbok.cost.JoinTree.{Leaf, Node}
  * compares few joins; else greedily, joining again and again the two sets with the smallest result (GOO). Sets that no
  * equality connects are joined last, the smallest first.
  *
+ * Both methods ignore that a join's runtime filter reaches the joins below it, so the order that they find and the query's
+ * own one are then improved step by step by the cost of whole orders ([[JoinTreeMoves]]).
+ *
  * @param mostJoins
- *   the most joins of two sets that are compared
+ *   the most joins of two sets that are compared, in each of the two parts of the search
  */
 final class JoinOrderSearch(graph: JoinGraph, cost: JoinOrderCost, mostJoins: Int) {
   import JoinOrderSearch._
 
-  def best: JoinTree = {
+  /** @param written the order of the query */
+  def best(written: JoinTree): JoinTree = {
+    val moves = new JoinTreeMoves(graph, cost, mostJoins)
+    Seq(byParts, written).map(moves.improved).minBy(cost(_))
+  }
+
+  /** The cheapest order if runtime filters reached no other joins. */
+  private[cost] def byParts: JoinTree = {
     val parts = graph.components.map { c =>
       val all = if (java.lang.Long.bitCount(c) <= mostRelations) programmed(c) else None
       all.getOrElse(greedy(c))

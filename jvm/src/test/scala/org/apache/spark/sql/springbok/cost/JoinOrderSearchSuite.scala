@@ -20,6 +20,10 @@ class JoinOrderSearchSuite extends AnyFunSuite {
 
   private def cost(g: JoinGraph) = new JoinOrderCost(g, cluster, 10e6, waitNs = 0)
 
+  private def search(g: JoinGraph, most: Int) = new JoinOrderSearch(g, cost(g), most).best(inOrder(g))
+
+  private def inOrder(g: JoinGraph): JoinTree = (0 until g.size).map[JoinTree](Leaf(_)).reduce(Node(_, _))
+
   private def trees(g: JoinGraph, set: Long): Seq[JoinTree] =
     if (java.lang.Long.bitCount(set) == 1) Seq(Leaf(java.lang.Long.numberOfTrailingZeros(set)))
     else
@@ -60,7 +64,7 @@ class JoinOrderSearchSuite extends AnyFunSuite {
   }
 
   test("what reduces a dimension is joined to it before the dimension is joined to the fact") {
-    val best = new JoinOrderSearch(snowflake, cost(snowflake), all).best
+    val best = search(snowflake, all)
     assert(sets(best).contains(4L | 16L), best)
   }
 
@@ -71,7 +75,22 @@ class JoinOrderSearchSuite extends AnyFunSuite {
       val keys = (1 until 5).map(i => (random.nextInt(i), i, math.pow(10, 1 + random.nextDouble() * 4)))
       val g = graph(rows, keys: _*)
       val least = trees(g, g.all).map(local(g, _)).min
-      assert(local(g, new JoinOrderSearch(g, cost(g), all).best) <= least * (1 + 1e-9))
+      assert(local(g, new JoinOrderSearch(g, cost(g), all).byParts) <= least * (1 + 1e-9))
+    }
+  }
+
+  test(
+    "the order found is cheaper than any other, filters of joins above included, and never costs more than the query's"
+  ) {
+    val random = new Random(5)
+    for (_ <- 1 to 20) {
+      val rows = Seq.fill(5)(math.pow(10, 1 + random.nextDouble() * 6))
+      val keys = (1 until 5).map(i => (random.nextInt(i), i, math.pow(10, 1 + random.nextDouble() * 4)))
+      val g = graph(rows, keys: _*)
+      val every = trees(g, g.all)
+      val found = cost(g)(search(g, all))
+      assert(found <= every.map(cost(g)(_)).min * 1.05)
+      assert(found <= cost(g)(inOrder(g)))
     }
   }
 
@@ -83,13 +102,13 @@ class JoinOrderSearchSuite extends AnyFunSuite {
         case _ => for (i <- 0 until n; j <- 0 until i) yield (j, i, 1000.0)
       }
       val g = graph(1e7 +: Seq.tabulate(n - 1)(i => 10.0 + i * 30), keys: _*)
-      val best = new JoinOrderSearch(g, cost(g), most).best
+      val best = search(g, most)
       assert(best.set == g.all && sets(best).size == n - 1)
     }
 
   test("what no equality connects is joined last") {
     val g = graph(Seq(1e6, 1e3, 5, 1e4), (0, 1, 1e3), (0, 3, 1e4))
-    val best = new JoinOrderSearch(g, cost(g), all).best
+    val best = search(g, all)
     assert(g.components.size == 2 && sets(best).contains(11L))
   }
 

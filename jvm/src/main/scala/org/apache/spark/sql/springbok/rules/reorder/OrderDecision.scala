@@ -52,7 +52,7 @@ private[springbok] object OrderDecision {
     else {
       val full = learned.fold(graph)(l => graph.learning(l.all(graph.connects)))
       val costs = cost.of(full)
-      val best = new JoinOrderSearch(full, costs, mostJoins).best
+      val best = new JoinOrderSearch(full, costs, mostJoins).best(b.tree)
       val c = OrderCandidate(b, full, costs, fixed(b, stats, cluster), best, limits)
       decided(c, if (forced) None else OrderGate.against(c))
     }
