@@ -183,11 +183,15 @@ class Conjuncts:
 
 @dataclass(frozen=True)
 class JoinOrder:
-    """An order of joins: the query's, the one put in its place or why not; costs are expected ms of one core."""
+    """An order of joins: the query's, the one put in its place or why not; costs are expected ms of one core.
+
+    `best` is the cheapest order found, where the query's own stays.
+    """
 
     relations: int
     before: str
     reason: Reason
     after: str | None = None
+    best: str | None = None
     cost_before_ms: float | None = None
     cost_after_ms: float | None = None

@@ -140,6 +140,8 @@ def _join_order(o: JoinOrder) -> Iterator[str]:
     yield from wrap(str(o.reason), 6)
     if o.after:
         yield from wrap(f"instead of {o.before}", 6)
+    if o.best:
+        yield from wrap(f"the best order found: {o.best}", 6)
 
 
 def _conjuncts(c: Conjuncts) -> Iterator[str]:

@@ -3,13 +3,18 @@ package org.apache.spark.sql.springbok.cost
 /** An order of joins: which sets are joined with which. */
 sealed trait JoinTree {
   def set: Long
+
+  /** The sets that its joins make. Two trees with the same ones differ in the sides of joins at most. */
+  def joined: Seq[Long]
 }
 object JoinTree {
   final case class Leaf(relation: Int) extends JoinTree {
     override val set: Long = 1L << relation
+    override def joined: Seq[Long] = Nil
   }
   final case class Node(left: JoinTree, right: JoinTree) extends JoinTree {
     override val set: Long = left.set | right.set
+    override def joined: Seq[Long] = left.joined ++ right.joined :+ set
   }
 }
 

@@ -24,8 +24,10 @@ final private[report] class Redaction(pattern: Option[Regex]) {
         fragments = r.fragments.map(fragment),
         joins = r.joins.map(join),
         filters = r.filters.map(filter),
-        joinOrder = r.joinOrder
-          .map(o => o.copy(before = text(o.before), after = o.after.map(text), reason = reason(o.reason))),
+        joinOrder = r.joinOrder.map { o =>
+          val (after, best) = (o.after.map(text), o.best.map(text))
+          o.copy(before = text(o.before), after = after, best = best, reason = reason(o.reason))
+        },
         conjuncts =
           r.conjuncts.map(c => c.copy(order = c.order.map(e => e.copy(condition = text(e.condition))))),
         settings = r.settings.map { case (k, v) => k -> text(v) }

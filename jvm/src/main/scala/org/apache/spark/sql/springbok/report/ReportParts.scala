@@ -66,7 +66,7 @@ final private[springbok] class ReportParts(
   }
 
   def joinOrder: Seq[JoinOrderEntry] = log.orders.map { o: LoggedOrder =>
-    JoinOrderEntry(o.relations, o.before, o.after, o.costBefore, o.costAfter, ReasonEntry(o.reason))
+    JoinOrderEntry(o.relations, o.before, o.after, o.best, o.costBefore, o.costAfter, ReasonEntry(o.reason))
   }
 
   def conjuncts: Seq[ConjunctsEntry] = log.conjuncts.map { c: LoggedConjuncts =>

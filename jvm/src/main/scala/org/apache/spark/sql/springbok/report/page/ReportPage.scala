@@ -95,7 +95,10 @@ private[springbok] object ReportPage {
     if (cards.isEmpty) NodeSeq.Empty else Html.section(title, <div class="cards">{cards}</div>)
 
   private def order(r: QueryReport): NodeSeq = r.joinOrder.flatMap { o =>
-    <p>{o.after.fold(o.before)(a => s"$a instead of ${o.before}")} {Html.soft(Words.reason(o.reason))}</p>
+    val best = o.best.map(b => <br/> ++ Html.soft(s"The best order found: $b"))
+    <p>{o.after.fold(o.before)(a => s"$a instead of ${o.before}")} {Html.soft(Words.reason(o.reason))}{
+      best.getOrElse(NodeSeq.Empty)
+    }</p>
   }
 
   private def conjuncts(r: QueryReport): NodeSeq = Html.table(

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinTree}
+import org.apache.spark.sql.springbok.cost.JoinGraph
 import org.apache.spark.sql.springbok.stats.history.QueryHistory
 
 /**
@@ -18,7 +18,7 @@ final private[reorder] class LearnedSets(b: JoinBlock, history: QueryHistory) {
   private val lookups = mutable.HashMap.empty[Long, Option[Double]]
 
   /** The joins of the query's own order. They are looked up first: most joins are too short for another order. */
-  def ofTree: Map[Long, Double] = nodes(b.tree).flatMap(set => rows(set).map(set -> _)).toMap
+  def ofTree: Map[Long, Double] = b.tree.joined.flatMap(set => rows(set).map(set -> _)).toMap
 
   /**
    * The joins that orders may have.
@@ -32,7 +32,7 @@ final private[reorder] class LearnedSets(b: JoinBlock, history: QueryHistory) {
     val each = b.items.indices.map(1L << _)
     def joined(some: Iterable[Long], others: Iterable[Long]): Seq[Long] =
       (for (s <- some; o <- others if (s & o) == 0 && connects(s, o)) yield s | o).toSeq.distinct
-    var open = (nodes(b.tree) ++ joined(each, each)).distinct
+    var open = (b.tree.joined ++ joined(each, each)).distinct
     while (open.nonEmpty) {
       val known = for {
         set <- open if asked.size < mostLookups && asked.add(set)
@@ -53,9 +53,4 @@ private object LearnedSets {
 
   /** A lookup takes some tens of microseconds. */
   val mostLookups = 200
-
-  def nodes(tree: JoinTree): Seq[Long] = tree match {
-    case JoinTree.Leaf(_) => Nil
-    case JoinTree.Node(l, r) => nodes(l) ++ nodes(r) :+ tree.set
-  }
 }

@@ -28,6 +28,9 @@ final private[reorder] case class OrderCandidate(
   /** Fraction of the expected cost that the order saves. */
   val gain: Double = (beforeNs - afterNs) / beforeNs
 
+  /** Whether it joins other sets than the query. */
+  def isOther: Boolean = best.joined.toSet != block.tree.joined.toSet
+
   /** Fraction of the cost of the query's order that this one costs more with these relations; below 0 if it saves. */
   def loss(other: JoinGraph): Double = {
     val costs = cost.of(other)

@@ -22,7 +22,7 @@ private[springbok] object OrderDecision {
   private val mostJoins = 3100
 
   def left(b: JoinBlock, why: Reason): OrderDecision =
-    OrderDecision(None, LoggedOrder(b.items.size, label(b, b.tree), None, None, None, why))
+    OrderDecision(None, LoggedOrder(b.items.size, label(b, b.tree), None, None, None, None, why))
 
   /**
    * @param history
@@ -67,6 +67,7 @@ private[springbok] object OrderDecision {
         c.block.items.size,
         label(c.block, c.block.tree),
         chosen.map(label(c.block, _)),
+        Option.when(chosen.isEmpty && c.isOther)(label(c.block, c.best)),
         Some(before),
         Some(after),
         against.getOrElse(Reason.lowerCost(after, before))
