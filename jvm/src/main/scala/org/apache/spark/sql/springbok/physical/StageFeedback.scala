@@ -16,14 +16,15 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
 
   override def retained(stage: SparkPlan): Double = filters(stage).flatMap(_.info.record.retained).product
 
-  override def retainedFor(join: Join): Option[Double] = join.getTagValue(JoinState.tag).flatMap { record =>
-    val own = join
-      .collect { case s: LogicalQueryStage => filters(s.physicalPlan) }
-      .flatten
-      .filter(f => f.predicate.isDefined && f.info.record.join == record.id)
-      .map(_.info.record)
-    Option.when(own.nonEmpty)(own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product)
-  }
+  override def retainedFor(join: Join, side: LogicalPlan): Option[Double] =
+    JoinState.of(join).flatMap { state =>
+      val own = side
+        .collect { case s: LogicalQueryStage => filters(s.physicalPlan) }
+        .flatten
+        .filter(f => f.predicate.isDefined && f.info.record.join == state.id)
+        .map(_.info.record)
+      Option.when(own.nonEmpty)(own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product)
+    }
 
   override def retainedAbove(plan: LogicalPlan): Double = {
     val found = StageFeedback.stages(plan).flatMap(s => filters(s.physicalPlan)).map(_.info.record)

@@ -11,10 +11,10 @@ trait RuntimeFeedback {
   def retained(stage: SparkPlan): Double
 
   /**
-   * Fraction of its input that a join's own runtime filters have retained in the stages below, by testing each row; None
-   * if there are no such filters.
+   * Fraction of its input that a join's own runtime filters have retained in the stages of one of its sides, by testing each
+   * row; None if there are no such filters.
    */
-  def retainedFor(join: Join): Option[Double]
+  def retainedFor(join: Join, side: LogicalPlan): Option[Double]
 
   /**
    * Fraction of a plan's rows that is expected to be left by the runtime filters in the stages below it whose joins are not

@@ -44,7 +44,9 @@ private[operator] object JoinStats {
       }
     }
     val e = Estimate(rows, rowBytes(j, l, r, columns), columns).narrowed
-    feedback.fold(e)(unfiltered(j, e, _))
+    val undone =
+      for (f <- feedback; (lk, rk) <- keys; matched <- unfiltered(j, e, (l, lk), (r, rk), f)) yield matched
+    undone.fold(e)(n => e.withRows(Some(n)))
   }
 
   /** With what was measured below of values of variable length, but not of broadcasts: those are measured in whole pages. */
@@ -102,17 +104,40 @@ private[operator] object JoinStats {
       case _ => false
     })
 
+  private type Keyed = (Estimate, Seq[Expression])
+
   /**
-   * A join that drops rows without a match, and whose own filter has removed such rows in a stage below one by one. They
-   * must not be subtracted again.
+   * The rows of a join that drops rows without a match, if its own filters have removed such rows in the stages of a side one
+   * by one. They must not be subtracted again. As all rows left of that side have a match, the result holds as many of the
+   * other side for each as that has rows for a key, and no more: a filter that reached several tables of the side is undone
+   * for each of them.
    */
-  private def unfiltered(j: Join, e: Estimate, feedback: RuntimeFeedback): Estimate = j.joinType match {
-    case _: InnerLike | LeftSemi =>
-      feedback.retainedFor(j).fold(e) { retained =>
-        e.withRows(e.rows.map(r => r.copy(value = math.min(r.bound, r.value / retained))))
-      }
-    case _ => e
+  private def unfiltered(
+      j: Join,
+      e: Estimate,
+      left: Keyed,
+      right: Keyed,
+      feedback: RuntimeFeedback
+  ): Option[Rows] = {
+    val sides = j.joinType match {
+      case _: InnerLike => Seq((j.left, left._1, right), (j.right, right._1, left))
+      case LeftSemi => Seq((j.left, left._1, right))
+      case _ => Nil
+    }
+    val filtered = for {
+      (plan, own, other) <- sides
+      retained <- feedback.retainedFor(j, plan)
+      rows <- own.rows
+    } yield retained -> rows.value * (if (j.joinType == LeftSemi) 1.0 else rowsOfKey(other))
+    e.rows.filter(_ => filtered.nonEmpty).map { n =>
+      val most = math.min(n.bound, filtered.map(_._2).min)
+      n.copy(value = math.max(n.value, math.min(most, n.value / filtered.map(_._1).product)))
+    }
   }
+
+  /** Rows that a side is expected to have for each combination of keys that it holds. */
+  private def rowsOfKey(side: Keyed): Double =
+    side._1.rows.fold(1.0)(n => n.value / math.max(1.0, KeyDomain.present(side._2, side._1, n)))
 
   /** Keys of a side of a join. They are known of a finished broadcast, and of groups by no more than these keys. */
   private def uniqueness(

@@ -6,11 +6,13 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.{LocalLimit, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LocalLimit, LogicalPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.StatsConf
+import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source, ValueRange}
 
 /** What is known of plans, and of which source; and what is not believed. */
@@ -49,6 +51,28 @@ class PlanStatsSuite extends SpringbokTest {
     assert(rows(s"SELECT * FROM f_$format WHERE k < 500").exists(r => math.abs(r._1 - 500) < 5))
     assert(rows(s"SELECT * FROM f_$format WHERE n IS NULL").exists(r => math.abs(r._1 - 500) < 5))
     conf(StatsConf.FOOTERS_ENABLED.key -> "false")(assert(rows(s"SELECT * FROM f_$format").isEmpty))
+  }
+
+  test(
+    "rows that a join's filter has removed are not removed again, and no more are added than its other side has for a key"
+  ) {
+    table("often", "SELECT id % 100 AS m, id AS v FROM range(20000)")
+    table("repeated", "SELECT id % 50 AS m, id AS w FROM range(1000)")
+    def joined(kept: Double): Double = {
+      val feedback = new RuntimeFeedback {
+        override def retained(stage: SparkPlan): Double = 1
+        override def retainedFor(j: Join, side: LogicalPlan): Option[Double] =
+          Option.when(side eq j.left)(kept)
+        override def retainedAbove(plan: LogicalPlan): Double = 1
+        override def keysAreUnique(b: BroadcastQueryStageExec): Option[Boolean] = None
+      }
+      val sql = "SELECT a.v, b.w FROM often a JOIN repeated b ON a.m = b.m"
+      new PlanStats(Some(feedback))(plan(spark.sql(sql))).rows.get.value
+    }
+    val all = joined(kept = 1)
+    assert(math.abs(joined(kept = 0.8) / (all / 0.8) - 1) < 0.01)
+    // 20 rows for each of 50 keys, for each of 20,000 rows that all have a match.
+    assert(math.abs(joined(kept = 0.001) / 400000 - 1) < 0.01)
   }
 
   test("groups by several columns of a table are no more than it has rows") {
