@@ -56,8 +56,8 @@ class PlanStatsSuite extends SpringbokTest {
   test(
     "rows that a join's filter has removed are not removed again, and no more are added than its other side has for a key"
   ) {
-    table("often", "SELECT id % 100 AS m, id AS v FROM range(20000)")
-    table("repeated", "SELECT id % 50 AS m, id AS w FROM range(1000)")
+    table("hundred", "SELECT id % 100 AS m, id AS v FROM range(20000)")
+    table("fifty", "SELECT id % 50 AS m, id AS w FROM range(1000)")
     def joined(kept: Double): Double = {
       val feedback = new RuntimeFeedback {
         override def retained(stage: SparkPlan): Double = 1
@@ -66,7 +66,7 @@ class PlanStatsSuite extends SpringbokTest {
         override def retainedAbove(plan: LogicalPlan): Double = 1
         override def keysAreUnique(b: BroadcastQueryStageExec): Option[Boolean] = None
       }
-      val sql = "SELECT a.v, b.w FROM often a JOIN repeated b ON a.m = b.m"
+      val sql = "SELECT a.v, b.w FROM hundred a JOIN fifty b ON a.m = b.m"
       new PlanStats(Some(feedback))(plan(spark.sql(sql))).rows.get.value
     }
     val all = joined(kept = 1)
