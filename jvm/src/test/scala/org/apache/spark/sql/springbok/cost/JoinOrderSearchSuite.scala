@@ -22,7 +22,8 @@ class JoinOrderSearchSuite extends AnyFunSuite {
 
   private def search(g: JoinGraph, most: Int) = new JoinOrderSearch(g, cost(g), most).best(inOrder(g))
 
-  private def inOrder(g: JoinGraph): JoinTree = (0 until g.size).map[JoinTree](Leaf(_)).reduce(Node(_, _))
+  private def inOrder(g: JoinGraph): JoinTree =
+    (0 until g.size).map(i => Leaf(i): JoinTree).reduce[JoinTree](Node(_, _))
 
   private def trees(g: JoinGraph, set: Long): Seq[JoinTree] =
     if (java.lang.Long.bitCount(set) == 1) Seq(Leaf(java.lang.Long.numberOfTrailingZeros(set)))
