@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
+import scala.collection.mutable
+
 /** An order of joins: which sets are joined with which. */
 sealed trait JoinTree {
   def set: Long
@@ -20,10 +22,10 @@ object JoinTree {
 
 /**
  * What an order of joins costs, in ns of one core: `C_out` of the literature, weighted by what Spark does with the rows.
- * Each join costs what its cheapest strategy and build side cost: the bytes of [[JoinCost]], a lookup for each row of the larger side, and
- * its result's rows.
+ * Each join costs what its cheapest strategy and build side cost: the bytes of [[JoinCost]], a lookup for each row of the
+ * probe side, and its result's rows.
  *
- * Runtime filters are taken into account: rows of the larger side without a match are removed at its scan if the join
+ * Runtime filters are taken into account: rows of the probe side without a match are removed at its scan if the join
  * shuffles or has other joins below. So they are not part of what the joins below it process. What an order can still save
  * then is what the filters leave.
  *
@@ -41,6 +43,9 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
   /** One join: its cost; and the relation whose scan its filter reaches, with the part of the rows that it keeps. */
   private case class Step(cost: Double, probe: Long, filter: Option[(Int, Double)])
 
+  /** Joins of two sets without the filters of joins above. The search asks for the same ones again and again. */
+  private val unfiltered = mutable.HashMap.empty[(Long, Long), Step]
+
   /** The same costs of other relations. */
   def of(other: JoinGraph): JoinOrderCost = new JoinOrderCost(other, cluster, broadcastBytes, waitNs)
 
@@ -48,7 +53,7 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
   def apply(tree: JoinTree): Double = total(tree, Map.empty)
 
   /** Cost of joining two sets, without the joins in them. */
-  def join(a: Long, b: Long): Double = step(a, b, Map.empty).cost
+  def join(a: Long, b: Long): Double = alone(a, b).cost
 
   private def total(tree: JoinTree, retained: Map[Int, Double]): Double = tree match {
     case JoinTree.Leaf(_) => 0
@@ -68,9 +73,16 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
 
   /** The planner chooses the build side by cost, without the filters of joins above. */
   private def step(a: Long, b: Long, retained: Map[Int, Double]): Step = {
-    def alone(probe: Long, build: Long) = probing(probe, build, Map.empty).cost
-    if (alone(a, b) <= alone(b, a)) probing(a, b, retained) else probing(b, a, retained)
+    val s = alone(a, b)
+    if (retained.isEmpty) s else probing(s.probe, (a | b) & ~s.probe, retained)
   }
+
+  private def alone(a: Long, b: Long): Step = unfiltered.getOrElseUpdate(
+    (a, b), {
+      val (one, other) = (probing(a, b, Map.empty), probing(b, a, Map.empty))
+      if (one.cost <= other.cost) one else other
+    }
+  )
 
   private def probing(probe: Long, build: Long, retained: Map[Int, Double]): Step = {
     val (p, n) = (rows(probe, retained), rows(build, retained))

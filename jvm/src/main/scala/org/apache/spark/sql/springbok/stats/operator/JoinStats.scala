@@ -45,7 +45,10 @@ private[operator] object JoinStats {
     }
     val e = Estimate(rows, rowBytes(j, l, r, columns), columns).narrowed
     val undone =
-      for (f <- feedback; (lk, rk) <- keys; matched <- unfiltered(j, e, (l, lk), (r, rk), f)) yield matched
+      for {
+        (lk, rk) <- keys; n <- e.rows; lr <- l.rows; rr <- r.rows; f <- feedback
+        all <- unfiltered(j, n, Keyed(j.left, l, lr, lk), Keyed(j.right, r, rr, rk), f)
+      } yield all
     undone.fold(e)(n => e.withRows(Some(n)))
   }
 
@@ -104,40 +107,40 @@ private[operator] object JoinStats {
       case _ => false
     })
 
-  private type Keyed = (Estimate, Seq[Expression])
+  /** A side of a join with its equi-join keys. */
+  private case class Keyed(plan: LogicalPlan, e: Estimate, rows: Rows, keys: Seq[Expression]) {
+
+    /** Rows of a join of which each row of another side has a match. */
+    def matchedBy(other: Rows): Double = KeyDomain.pairs(other, rows, KeyDomain.present(keys, e, rows))
+  }
 
   /**
-   * The rows of a join that drops rows without a match, if its own filters have removed such rows in the stages of a side one
-   * by one. They must not be subtracted again. As all rows left of that side have a match, the result holds as many of the
-   * other side for each as that has rows for a key, and no more: a filter that reached several tables of the side is undone
-   * for each of them.
+   * The rows of a join that drops rows without a match, if its own filters have removed such rows in the stages of its sides
+   * one by one. They must not be subtracted again.
+   *
+   * A filter that reached several tables of a side would be undone for each of them. But all rows left of that side have a
+   * match, so there are no more results than if each of them finds as many rows as the other side has for a key.
    */
   private def unfiltered(
       j: Join,
-      e: Estimate,
+      n: Rows,
       left: Keyed,
       right: Keyed,
       feedback: RuntimeFeedback
   ): Option[Rows] = {
-    val sides = j.joinType match {
-      case _: InnerLike => Seq((j.left, left._1, right), (j.right, right._1, left))
-      case LeftSemi => Seq((j.left, left._1, right))
+    def retained(side: Keyed, most: => Double) = feedback.retainedFor(j, side.plan).map(_ -> most)
+    val filtered = j.joinType match {
+      case _: InnerLike =>
+        retained(left, right.matchedBy(left.rows)) ++ retained(right, left.matchedBy(right.rows))
+      // A left row is there once at most.
+      case LeftSemi => retained(left, left.rows.value) ++ retained(right, left.rows.value)
       case _ => Nil
     }
-    val filtered = for {
-      (plan, own, other) <- sides
-      retained <- feedback.retainedFor(j, plan)
-      rows <- own.rows
-    } yield retained -> rows.value * (if (j.joinType == LeftSemi) 1.0 else rowsOfKey(other))
-    e.rows.filter(_ => filtered.nonEmpty).map { n =>
+    Option.when(filtered.nonEmpty) {
       val most = math.min(n.bound, filtered.map(_._2).min)
       n.copy(value = math.max(n.value, math.min(most, n.value / filtered.map(_._1).product)))
     }
   }
-
-  /** Rows that a side is expected to have for each combination of keys that it holds. */
-  private def rowsOfKey(side: Keyed): Double =
-    side._1.rows.fold(1.0)(n => n.value / math.max(1.0, KeyDomain.present(side._2, side._1, n)))
 
   /** Keys of a side of a join. They are known of a finished broadcast, and of groups by no more than these keys. */
   private def uniqueness(

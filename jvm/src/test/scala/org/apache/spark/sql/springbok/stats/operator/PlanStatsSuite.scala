@@ -58,21 +58,29 @@ class PlanStatsSuite extends SpringbokTest {
   ) {
     table("hundred", "SELECT id % 100 AS m, id AS v FROM range(20000)")
     table("fifty", "SELECT id % 50 AS m, id AS w FROM range(1000)")
-    def joined(kept: Double): Double = {
+    def estimated(sql: String, filtered: Join => LogicalPlan, kept: Double): Double = {
       val feedback = new RuntimeFeedback {
         override def retained(stage: SparkPlan): Double = 1
         override def retainedFor(j: Join, side: LogicalPlan): Option[Double] =
-          Option.when(side eq j.left)(kept)
+          Option.when(side eq filtered(j))(kept)
         override def retainedAbove(plan: LogicalPlan): Double = 1
         override def keysAreUnique(b: BroadcastQueryStageExec): Option[Boolean] = None
       }
-      val sql = "SELECT a.v, b.w FROM hundred a JOIN fifty b ON a.m = b.m"
       new PlanStats(Some(feedback))(plan(spark.sql(sql))).rows.get.value
     }
+    def joined(kept: Double) =
+      estimated("SELECT a.v, b.w FROM hundred a JOIN fifty b ON a.m = b.m", _.left, kept)
     val all = joined(kept = 1)
     assert(math.abs(joined(kept = 0.8) / (all / 0.8) - 1) < 0.01)
     // 20 rows for each of 50 keys, for each of 20,000 rows that all have a match.
     assert(math.abs(joined(kept = 0.001) / 400000 - 1) < 0.01)
+    // A filter of the right side's rows takes none of the left side's.
+    def semi(kept: Double) = estimated(
+      "SELECT a.v FROM hundred a LEFT SEMI JOIN (SELECT * FROM fifty WHERE w < 10) b ON a.m = b.m",
+      _.right,
+      kept
+    )
+    assert(math.abs(semi(kept = 0.5) / (semi(kept = 1) / 0.5) - 1) < 0.01 && semi(kept = 0.001) <= 20000)
   }
 
   test("groups by several columns of a table are no more than it has rows") {
