@@ -126,8 +126,14 @@ final case class BroadcastUse(sharedBy: Int = 1, slow: Boolean = false, bySpark:
  *   fraction of the rows that it retains
  * @param made
  *   what it takes to compute the rows of an aggregate, as bytes that could be sent instead
+ * @param above
+ *   fraction of the rows that filters of joins above retain; the side's size is what they leave
  */
-final case class Filtered(retained: Double = 1, made: Double = 0)
+final case class Filtered(retained: Double = 1, made: Double = 0, above: Double = 1) {
+
+  /** The same after filters of joins above. They may remove the same rows. */
+  def after(above: Double): Filtered = copy(retained = math.min(1.0, retained / above), above = above)
+}
 
 object Filtered {
 

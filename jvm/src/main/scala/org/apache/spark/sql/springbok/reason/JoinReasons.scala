@@ -216,6 +216,13 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "Spark makes one broadcast for all joins that read the same rows by the same keys."
   )
 
+  val filteredAbove: (Double, String) => Reason = noted.of2[Double, String](
+    "FILTERED_BY_JOINS_ABOVE",
+    "runtime filters of joins above are counted as leaving {retained:percent} of the {side} side",
+    "The costs count the rows that are left, memory limits count all. At least a tenth is counted, because the estimate may be too low.",
+    by(FilterConf.MODE)
+  )
+
   val groupsSeparated: (Double, Double) => Reason = noted.of2[Double, Double](
     "GROUPS_SEPARATED",
     "groups are shuffled once more, for about {cost_ms} ms: a filter of their keys is expected to save {benefit_ms} ms",

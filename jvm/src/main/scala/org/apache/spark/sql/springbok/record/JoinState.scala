@@ -84,11 +84,15 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
     logged.separation = None
   }
 
+  /** Whether the last decision counts on filters of joins above. */
+  @volatile var filteredAbove: Boolean = false
+
   /** Takes note of a planning's decision. */
   def decide(d: JoinDecision, held: Double): Unit = {
     planned = planned.orElse(Some(d.choice.chosen))
     chosen = Some(d.choice.chosen)
     heldBytes = held
+    filteredAbove = d.input.exists(_.sides.toSeq.exists(_.filtered.above < 1))
     logged.decided(d)
   }
 }

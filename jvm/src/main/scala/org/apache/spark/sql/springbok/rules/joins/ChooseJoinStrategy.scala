@@ -42,8 +42,8 @@ object ChooseJoinStrategy extends Rule[LogicalPlan] {
 
   private def chosen(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
     OpenFile.mark(plan)
-    JoinChooser.decide(plan, query) { (j, chooser) =>
-      if (JoinState.isMissing(j)) chooser().choose(j, query) else j
+    JoinChooser.decide(plan, query) { (j, above, chooser) =>
+      if (JoinState.isMissing(j)) chooser().choose(j, above, query) else j
     }
   }
 }

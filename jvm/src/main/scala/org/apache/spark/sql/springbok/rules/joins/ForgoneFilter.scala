@@ -5,11 +5,10 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.Sides
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.{FilterCost, Filtered, JoinOrderCost}
-import org.apache.spark.sql.springbok.stats.estimate.KeyDomain
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -17,33 +16,30 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * and spares computing the groups that have none. A side that is broadcast is read first and goes without the filter; a
  * side that is sent after the other one has it.
  */
-private[springbok] object ForgoneFilter {
+private[joins] object ForgoneFilter {
 
   /** The effect of the filter on either side. */
-  def of(
-      j: Join,
-      keys: Sides[Seq[Expression]],
-      stats: PlanStats,
-      conf: SQLConf,
-      cores: Int
-  ): Sides[Filtered] = {
+  def of(j: Join, keys: Sides[Seq[Expression]], planning: JoinPlanning): Sides[Filtered] = {
     val plans = Sides(j.left, j.right)
     val filterable = Sides.dropUnmatched(j.joinType)
-    val enabled = conf.adaptiveExecutionEnabled && conf.getConf(FilterConf.MODE) == FilterMode.Global
-    // A filter that saves less is not made, and nothing is lost without it.
-    def pays(p: LogicalPlan, f: Filtered): Boolean = stats(p).rows.exists { rows =>
-      val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
-      ns / 1e6 / cores >= conf.getConf(FilterConf.MIN_BENEFIT_MS)
-    }
     Sides.each { s =>
       val other = s.other
       Option
-        .when(filterable(s) && enabled)(filtered(plans(s), keys(s), plans(other), keys(other), stats))
+        .when(filterable(s) && planning.filtersScans)(
+          filtered(plans(s), keys(s), plans(other), keys(other), planning.stats)
+        )
         .flatten
-        .filter(pays(plans(s), _))
+        .filter(pays(plans(s), _, planning))
         .getOrElse(Filtered())
     }
   }
+
+  /** Whether a filter saves enough to be made. */
+  def pays(p: LogicalPlan, f: Filtered, planning: JoinPlanning): Boolean =
+    planning.stats(p).rows.exists { rows =>
+      val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
+      ns / 1e6 / planning.cluster.cores >= planning.conf.getConf(FilterConf.MIN_BENEFIT_MS)
+    }
 
   private def filtered(
       p: LogicalPlan,
@@ -52,18 +48,25 @@ private[springbok] object ForgoneFilter {
       otherKeys: Seq[Expression],
       stats: PlanStats
   ): Option[Filtered] = {
-    val (mine, theirs) = (stats(p), stats(other))
     val filters = for {
       (k, o) <- keys.zip(otherKeys)
       made <- making(p, k, stats)
-      rows <- theirs.rows
-    } yield {
-      val distinct = o.references.headOption.flatMap(theirs.columns.get).fold(rows.value)(_.remaining)
-      val retained = math.min(distinct, rows.value) / KeyDomain.of(Seq(k), Seq(o), mine, theirs)
-      Filtered(math.min(1, retained), made)
-    }
+      retained <- retained(k, o, stats(p), stats(other))
+    } yield Filtered(retained, made)
     filters.minByOption(_.retained)
   }
+
+  /**
+   * The fraction of a side's rows whose key is among the keys of the other side, None if their rows are unknown.
+   *
+   * @param from
+   *   the other side's key
+   */
+  def retained(key: Expression, from: Expression, mine: Estimate, other: Estimate): Option[Double] =
+    other.rows.map { rows =>
+      val distinct = from.references.headOption.flatMap(other.columns.get).fold(rows.value)(_.remaining)
+      math.min(1, math.min(distinct, rows.value) / KeyDomain.of(Seq(key), Seq(from), mine, other))
+    }
 
   /** What it takes to compute the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */
   private def making(p: LogicalPlan, key: Expression, stats: PlanStats): Option[Double] = p match {

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, ExpressionLabel, Sides}
@@ -13,6 +14,7 @@ import org.apache.spark.sql.springbok.cost.{
   Distribution,
   JoinChoice,
   JoinInput,
+  Side,
   Strategy
 }
 import org.apache.spark.sql.springbok.reason.Reason
@@ -28,23 +30,23 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   private val budget = new BroadcastBudget(planning)
 
   /** The join with the first decision about it. */
-  def choose(j: Join, query: PlanningState): Join = {
+  def choose(j: Join, above: FiltersAbove, query: PlanningState): Join = {
     budget.startDeciding(j)
     val state = JoinStates.add(j, query)
-    val decision = decide(j, state)
+    val decision = decide(j, above, state)
     state.feedsPruning = decision.choice.constraint.contains(Constraint.FeedsPartitionPruning)
     state.decide(decision, budget.held(j, state, decision))
     ApplyHint(j, state, decision.choice.chosen, Some(decision))
   }
 
   /** The join as decided anew after a stage has finished. */
-  def revise(j: Join, state: JoinState): Join = {
-    val decision = decide(j, state)
+  def revise(j: Join, above: FiltersAbove, state: JoinState): Join = {
+    val decision = decide(j, above, state)
     state.decide(decision, budget.held(j, state, decision))
     ApplyHint(j, state, decision.choice.chosen, Some(decision))
   }
 
-  private def decide(j: Join, state: JoinState): JoinDecision = {
+  private def decide(j: Join, above: FiltersAbove, state: JoinState): JoinDecision = {
     val hints =
       if (state.userHint == JoinHint.NONE) UserHints.none
       else UserHints.of(state.userHint, PossibleStrategies.hints(j))
@@ -55,7 +57,7 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
           case _ => Nil
         }
         JoinDecision(JoinChoice.spark(by), None, None, None, notes)
-      case None => byCost(j, state, hints)
+      case None => byCost(j, above, state, hints)
     }
   }
 
@@ -87,15 +89,15 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
     case _ => false
   }
 
-  private def byCost(j: Join, state: JoinState, hints: UserHints): JoinDecision = {
-    val facts = JoinFacts.of(j, planning)
+  private def byCost(j: Join, above: FiltersAbove, state: JoinState, hints: UserHints): JoinDecision = {
+    val facts = JoinFacts.of(j, above.retained(j, planning), planning)
     val broadcast = facts.limits.broadcast.copy(held = budget.heldByOthers(state))
     val input = facts.copy(
       limits = facts.limits.copy(broadcast = broadcast),
       wishes = facts.wishes.copy(shuffle = hints.shuffles)
     )
     val cheapest = policy.strategy(input, state.id, revised = state.planned.nonEmpty)
-    val notes = hints.notes ++ ignoredStatistics(j) ++ Strategy
+    val notes = hints.notes ++ ignoredStatistics(j) ++ filteredAbove(facts.sides) ++ Strategy
       .build(cheapest.chosen)
       .map(input.sides(_).broadcast.sharedBy)
       .filter(_ > 1 && cheapest.distribution.contains(Distribution.Broadcast))
@@ -133,6 +135,11 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
       side <- streamed(j, strategy)
     } yield side).toSeq
 
+  private def filteredAbove(sides: Sides[Side]): Seq[Reason] =
+    Seq("left" -> sides.left, "right" -> sides.right).collect {
+      case (name, s) if s.filtered.above < 1 => Reason.filteredAbove(s.filtered.above, name)
+    }
+
   /** Where the row count of a side comes from. */
   private def source(side: LogicalPlan): Option[Source] = planning.stats(side).rows.map(_.source)
 
@@ -166,19 +173,29 @@ private[joins] object JoinChooser {
    *   a join as it is decided, or the very join. Asks for the chooser only if it is to be decided
    */
   def decide(plan: LogicalPlan, query: PlanningState)(
-      decided: (Join, () => JoinChooser) => Join
+      decided: (Join, FiltersAbove, () => JoinChooser) => Join
   ): LogicalPlan = {
     var asked = Option.empty[JoinChooser]
     def chooser(): JoinChooser = {
       if (asked.isEmpty) asked = Some(of(plan, query))
       asked.get
     }
-    val made = plan.transformUp { case j: Join =>
-      val d = decided(j, () => chooser())
-      // A hint does not change the rows.
-      asked.foreach(_.planning.stats.carry(j, d))
-      d
+    def down(p: LogicalPlan, above: FiltersAbove): LogicalPlan = {
+      val children = p.children.zipWithIndex.map { case (c, i) =>
+        down(c, above.into(p, i, () => chooser().planning))
+      }
+      val made = p.withNewChildren(children)
+      asked.foreach(_.planning.stats.carryOne(p, made))
+      made match {
+        case j: Join =>
+          val d = CurrentOrigin.withOrigin(j.origin)(decided(j, above, () => chooser()))
+          // A hint does not change the rows.
+          asked.foreach(_.planning.stats.carryOne(j, d))
+          d
+        case other => other
+      }
     }
+    val made = down(plan, FiltersAbove.none)
     asked.foreach(c => query.handOver(c.planning.stats, made))
     made
   }

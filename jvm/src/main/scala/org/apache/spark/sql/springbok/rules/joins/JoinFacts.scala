@@ -12,6 +12,7 @@ import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{
   BroadcastUse,
   Capabilities,
+  Filtered,
   JoinInput,
   Layout,
   Side,
@@ -24,20 +25,27 @@ import org.apache.spark.sql.types.LongType
 /** Collects what the choice of a join's strategy depends on. */
 private[joins] object JoinFacts extends JoinSelectionHelper {
 
-  def of(j: Join, planning: JoinPlanning): JoinInput = j match {
+  /** @param retained the fraction of each side's rows that the filters of joins above retain */
+  def of(j: Join, retained: Sides[Double], planning: JoinPlanning): JoinInput = j match {
     case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
-      equiJoin(j, Sides(leftKeys, rightKeys), planning)
-    case _ => nonEquiJoin(j, planning)
+      equiJoin(j, Sides(leftKeys, rightKeys), retained, planning)
+    case _ => nonEquiJoin(j, retained, planning)
   }
 
-  private def equiJoin(j: Join, keys: Sides[Seq[Expression]], planning: JoinPlanning): JoinInput = {
+  private def equiJoin(
+      j: Join,
+      keys: Sides[Seq[Expression]],
+      retained: Sides[Double],
+      planning: JoinPlanning
+  ): JoinInput = {
     val (stats, conf) = (planning.stats, planning.conf)
     val plans = Sides(j.left, j.right)
     val partitioning = PredictedPartitioning.of(plans, keys, conf)
     val together = plans.toSeq.forall(inOnePartition)
-    val filtered = ForgoneFilter.of(j, keys, stats, conf, planning.cluster.cores)
+    val filtered = ForgoneFilter.of(j, keys, planning)
     val sides = Sides.each { s =>
-      val known = side(plans(s), keys(s), partitioning(s), planning).copy(filtered = filtered(s))
+      val known = side(plans(s), keys(s), partitioning(s), retained(s), planning)
+        .copy(filtered = filtered(s).after(retained(s)))
       if (!together) known
       else known.copy(layout = known.layout.copy(largestPartition = known.size.boundBytes))
     }
@@ -50,7 +58,10 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       orderedOutput = if (NeededOrder.of(j)) stats(j).bytes.getOrElse(0.0) else 0,
       pairs =
         if (firstSuffices(j)) None
-        else KeyDomain.pairs(keys.left, keys.right, stats(j.left), stats(j.right)),
+        else
+          KeyDomain
+            .pairs(keys.left, keys.right, stats(j.left), stats(j.right))
+            .map(_ * retained.toSeq.min),
       wishes = Wishes(merge = planning.mergePreferred)
     )
   }
@@ -62,8 +73,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
   }
 
   /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */
-  private def nonEquiJoin(j: Join, planning: JoinPlanning): JoinInput = JoinInput(
-    Sides(j.left, j.right).map(side(_, Nil, None, planning)),
+  private def nonEquiJoin(j: Join, retained: Sides[Double], planning: JoinPlanning): JoinInput = JoinInput(
+    Sides(j.left, j.right).zip(retained).map { case (p, r) => side(p, Nil, None, r, planning) },
     Capabilities.nonEqui(
       Sides(
         canBuildBroadcastLeft(j.joinType) || j.joinType == FullOuter,
@@ -80,6 +91,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       p: LogicalPlan,
       keys: Seq[Expression],
       partitioning: Option[PredictedPartitioning],
+      retained: Double,
       planning: JoinPlanning
   ): Side = {
     val e = planning.stats(p)
@@ -89,7 +101,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     }
     Side(
       SideSize(
-        e.rows.map(_.value),
+        e.rows.map(_.value * retained),
         e.rowBytes,
         e.boundBytes,
         boundRows = e.rows.map(_.bound),
@@ -111,7 +123,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
         slow = !planning.conf.adaptiveExecutionEnabled &&
           BroadcastTime.over(p, planning.cluster.cores, planning.conf),
         bySpark = planning.smallForSpark(p)
-      )
+      ),
+      Filtered(above = retained)
     )
   }
 

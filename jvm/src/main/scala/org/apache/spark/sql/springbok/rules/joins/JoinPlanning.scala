@@ -3,12 +3,12 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.internal.config.{MEMORY_FRACTION, MEMORY_OFFHEAP_ENABLED, MEMORY_OFFHEAP_SIZE}
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{ResultLimit, SparkLimits}
-import org.apache.spark.sql.springbok.conf.JoinConf
+import org.apache.spark.sql.springbok.catalyst.{LeafNames, OtherColumnarRules, ResultLimit, SparkLimits}
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait, JoinConf}
 import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
 import org.apache.spark.sql.springbok.physical.PlanningEstimates
 import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
@@ -45,6 +45,17 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
   /** Whether the user prefers sort-merge joins. Spark's default says so too, but a default is no wish. */
   val mergePreferred: Boolean =
     conf.contains(SQLConf.PREFER_SORTMERGEJOIN.key) && conf.preferSortMergeJoin
+
+  /** Whether scans may wait for filters of other stages. */
+  lazy val filtersScans: Boolean =
+    conf.adaptiveExecutionEnabled && conf.exchangeReuseEnabled && OtherColumnarRules.active.isEmpty &&
+      conf.getConf(FilterConf.MODE) == FilterMode.Global && conf.getConf(FilterConf.WAIT) != FilterWait.Never
+
+  private lazy val joinsOfTables =
+    plan.collect { case j: Join => LeafNames.of(j) }.groupBy(identity).map { case (t, all) => t -> all.size }
+
+  /** Whether the plan seems to have the join more than once. */
+  def isRepeated(j: Join): Boolean = joinsOfTables.get(LeafNames.of(j)).exists(_ > 1)
 
   private lazy val pruningKeys: Seq[Expression] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil

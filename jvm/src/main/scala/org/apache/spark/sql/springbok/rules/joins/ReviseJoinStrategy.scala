@@ -12,8 +12,8 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState, Revised}
  * Makes the choice of [[ChooseJoinStrategy]] again after a query stage has finished, for the joins that the first choice
  * saw. The argument why the answer cannot change is the same.
  *
- * '''When it leaves a join as it is''': it has decided this very join before, and no stage below it has finished since. Only
- * what the query's other joins hold in memory may have changed.
+ * '''When it leaves a join as it is''': it has decided this very join before, no stage below it has finished since, and the
+ * decision does not count on filters of joins above. Only what the query's other joins hold in memory may have changed.
  */
 object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
@@ -24,12 +24,12 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
       }
 
   private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan =
-    JoinChooser.decide(plan, query) { (j, chooser) =>
+    JoinChooser.decide(plan, query) { (j, above, chooser) =>
       JoinState.of(j).fold(j) { state =>
         val stages = finished(j)
-        if (state.revised.exists(_.stands(j, stages))) j
+        if (!state.filteredAbove && state.revised.exists(_.stands(j, stages))) j
         else {
-          val decided = if (isSettled(j)) settled(j, state) else chooser().revise(j, state)
+          val decided = if (isSettled(j)) settled(j, state) else chooser().revise(j, above, state)
           state.revised = Some(Revised(decided, stages))
           decided
         }

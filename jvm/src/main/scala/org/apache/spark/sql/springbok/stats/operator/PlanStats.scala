@@ -62,9 +62,14 @@ final class PlanStats(
 
   /** Remembers for a plan what is known of an equal one: of an operator and those below it. */
   def carry(from: LogicalPlan, to: LogicalPlan): Unit = if (from ne to) {
+    carryOne(from, to)
+    from.children.zip(to.children).foreach { case (f, t) => carry(f, t) }
+  }
+
+  /** The same of the operator alone. */
+  def carryOne(from: LogicalPlan, to: LogicalPlan): Unit = if (from ne to) {
     Option(known.get(from)).foreach(known.put(to, _))
     lasting.carry(from, to)
-    from.children.zip(to.children).foreach { case (f, t) => carry(f, t) }
   }
 
   /** Footers of a relation, read once. */

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.ResultLimit
+import org.apache.spark.sql.springbok.catalyst.{OtherColumnarRules, ResultLimit}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.physical.PhysicalRows
@@ -38,9 +38,7 @@ final private[springbok] class FilterPlanning(
 
   /** Another extension's rule that replaces operators, as native engines have; it might not know a filter's operators. */
   lazy val columnarRule: Option[String] =
-    SparkSession.active.sessionState.columnarRules
-      .find(_ ne PlaceStaticFilters.Hook)
-      .map(_.getClass.getSimpleName.stripSuffix("$"))
+    OtherColumnarRules.active.headOption.map(_.getClass.getSimpleName.stripSuffix("$"))
 
   /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
   def mergeBytes(exchange: SparkPlan): Long = {

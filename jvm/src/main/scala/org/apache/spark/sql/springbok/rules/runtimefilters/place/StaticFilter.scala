@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.catalyst.expressions.{ScalarSubquery => _, _}
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
@@ -10,6 +9,7 @@ import org.apache.spark.sql.execution.springbok.{
   FilterInfo
 }
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.OtherColumnarRules
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, SourceKey}
 import org.apache.spark.sql.springbok.record.BuildFacts
@@ -56,7 +56,7 @@ private[place] object StaticFilter {
 
   /** The exchange as it will be in the plan, so that Spark runs it once. */
   private def executable(exchange: SparkPlan): SparkPlan = {
-    val others = SparkSession.active.sessionState.columnarRules.filterNot(_ eq PlaceStaticFilters.Hook)
+    val others = OtherColumnarRules.active
     val rows = ApplyColumnarRulesAndInsertTransitions(others, outputsColumnar = false)(exchange)
     CollapseCodegenStages()(rows)
   }
