@@ -66,8 +66,8 @@ private[joins] object FiltersAbove {
         if planning.filtersScans =>
       val (mine, other) = (planning.stats(j.children(child)), planning.stats(j.children(1 - child)))
       val keys = if (child == 0) leftKeys.zip(rightKeys) else rightKeys.zip(leftKeys)
-      // The larger side is filtered.
-      val smaller = mine.bytes.exists(m => other.bytes.exists(_ < m))
+      // The larger side is filtered. Bytes of a finished broadcast are whole pages.
+      val smaller = mine.rows.exists(m => other.rows.exists(_.value < m.value))
       val all = for {
         (WidenedColumn(column), from) <- keys if smaller
         retained <- ForgoneFilter.retained(column, from, mine, other)
