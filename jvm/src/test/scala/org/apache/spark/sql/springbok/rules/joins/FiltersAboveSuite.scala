@@ -78,7 +78,8 @@ class FiltersAboveSuite extends SpringbokTest {
   }
 
   test("copies of a join that share their exchanges get the same strategy") {
-    val df = same("""WITH c AS (SELECT movie, v, label FROM cast_list JOIN person USING (person) WHERE v % 5 < 4)
+    val df =
+      same("""WITH c AS (SELECT movie, v, label FROM cast_list JOIN person USING (person) WHERE v % 5 < 4)
                     |SELECT count(*), sum(a.v) FROM c a JOIN movie USING (movie) WHERE year = 7
                     |UNION ALL SELECT count(*), max(v) FROM c""".stripMargin)
     val copies = record(df).joins.filter(_.leftKeys.mkString.contains("person")).flatMap(_.planned)
@@ -92,7 +93,8 @@ class FiltersAboveSuite extends SpringbokTest {
   }
 
   test("a filter counts once where two sides have its column, and where their join has one as well") {
-    val sql = """SELECT count(*), sum(a.v) FROM cast_list a JOIN cast_list b ON a.movie = b.movie AND a.person = b.person
+    val sql =
+      """SELECT count(*), sum(a.v) FROM cast_list a JOIN cast_list b ON a.movie = b.movie AND a.person = b.person
                 |JOIN movie m ON b.movie = m.movie WHERE m.year = 7""".stripMargin
     val in = planned(sql).input.get
     assert(in.sides.toSeq.map(_.rows.get) == Seq(40000.0, 40000.0))
