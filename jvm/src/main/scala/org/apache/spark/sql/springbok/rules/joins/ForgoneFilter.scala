@@ -34,10 +34,15 @@ private[joins] object ForgoneFilter {
     }
   }
 
-  /** Whether a filter saves enough to be made. */
-  def pays(p: LogicalPlan, f: Filtered, planning: JoinPlanning): Boolean =
+  /**
+   * Whether a filter saves enough to be made.
+   *
+   * @param rowNs
+   *   what a row saves, in ns of one core
+   */
+  def pays(p: LogicalPlan, f: Filtered, planning: JoinPlanning, rowNs: Double = FilterCost.shuffle): Boolean =
     planning.stats(p).rows.exists { rows =>
-      val ns = (rows.value * FilterCost.shuffle + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
+      val ns = (rows.value * rowNs + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
       ns / 1e6 / planning.cluster.cores >= planning.conf.getConf(FilterConf.MIN_BENEFIT_MS)
     }
 
