@@ -60,4 +60,15 @@ object Sides {
     case LeftOuter | LeftAnti => Sides(false, true)
     case _ => Sides(false, false)
   }
+
+  /**
+   * Whether a filter above a join of this type may go to a side: a missing row of the side only removes result rows that were
+   * made of it.
+   */
+  def filteredFromAbove(t: JoinType): Sides[Boolean] = t match {
+    case _: InnerLike => Sides(true, true)
+    case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => Sides(true, false)
+    case RightOuter => Sides(false, true)
+    case _ => Sides(false, false)
+  }
 }

@@ -85,14 +85,14 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   }
 
   /** Whether the last decision counts on filters of joins above. */
-  @volatile var filteredAbove: Boolean = false
+  def filteredAbove: Boolean =
+    logged.latest.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
 
   /** Takes note of a planning's decision. */
   def decide(d: JoinDecision, held: Double): Unit = {
     planned = planned.orElse(Some(d.choice.chosen))
     chosen = Some(d.choice.chosen)
     heldBytes = held
-    filteredAbove = d.input.exists(_.sides.toSeq.exists(_.filtered.above < 1))
     logged.decided(d)
   }
 }

@@ -31,10 +31,8 @@ final private[joins] class FiltersAbove private (found: => Seq[FiltersAbove.Redu
   private lazy val reductions = found
 
   /** What reaches the child of an operator: the filters from above, and the own ones of a join. */
-  def into(p: LogicalPlan, child: Int, planning: () => JoinPlanning): FiltersAbove = p match {
-    case j: Join => new FiltersAbove(passed(j, child, reductions) ++ own(j, child, planning()))
-    case _ => new FiltersAbove(passed(p, child, reductions))
-  }
+  def into(p: LogicalPlan, child: Int, planning: => JoinPlanning): FiltersAbove =
+    new FiltersAbove(passed(p, child, reductions) ++ own(p, child, planning))
 
   /**
    * The fraction of the rows of each side of a join that these filters retain. It is never taken to be less than
@@ -48,7 +46,7 @@ final private[joins] class FiltersAbove private (found: => Seq[FiltersAbove.Redu
         val side = j.children(s.index)
         val here = passed(j, s.index, reductions).filter(r => reachesScan(side, r.column))
         val kept = math.max(Filtered.leastRetained, here.map(_.retained).product)
-        val pays = ForgoneFilter.pays(side, Filtered(kept), planning, FilterCost.undecided)
+        def pays = ForgoneFilter.pays(side, Filtered(kept), planning, FilterCost.undecided)
         if (kept < 1 && pays) kept else 1.0
       }
 }
@@ -62,10 +60,10 @@ private[joins] object FiltersAbove {
   private case class Reduction(column: Attribute, retained: Double)
 
   /** A join's own filters on one of its sides. Of filters on several keys the best one counts: they remove the same rows. */
-  private def own(j: Join, child: Int, planning: JoinPlanning): Seq[Reduction] = j match {
+  private def own(p: LogicalPlan, child: Int, planning: => JoinPlanning): Seq[Reduction] = p match {
     case ExtractEquiJoinKeys(_: InnerLike | LeftSemi, leftKeys, rightKeys, _, _, _, _, _)
         if planning.filtersScans =>
-      val (mine, other) = (planning.stats(j.children(child)), planning.stats(j.children(1 - child)))
+      val (mine, other) = (planning.stats(p.children(child)), planning.stats(p.children(1 - child)))
       val keys = if (child == 0) leftKeys.zip(rightKeys) else rightKeys.zip(leftKeys)
       // The larger side is filtered. Bytes of a finished broadcast are whole pages.
       val smaller = mine.rows.exists(m => other.rows.exists(_.value < m.value))
@@ -104,16 +102,9 @@ private[joins] object FiltersAbove {
       case _: Sort => true
       case a: Aggregate => isColumn(a.groupingExpressions, column)
       case w: Window => isColumn(w.partitionSpec, column)
-      case j: Join => passes(j.joinType, child)
+      case j: Join => Sides.filteredFromAbove(j.joinType).toSeq(child)
       case _ => false
     })
-
-  private def passes(t: JoinType, child: Int): Boolean = t match {
-    case _: InnerLike => true
-    case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => child == 0
-    case RightOuter => child == 1
-    case _ => false
-  }
 
   private def isColumn(by: Seq[Expression], column: Attribute): Boolean =
     by.exists { case a: Attribute => a.exprId == column.exprId; case _ => false }

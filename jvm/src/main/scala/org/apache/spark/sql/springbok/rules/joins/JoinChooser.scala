@@ -182,7 +182,7 @@ private[joins] object JoinChooser {
     }
     def down(p: LogicalPlan, above: FiltersAbove): LogicalPlan = {
       val children = p.children.zipWithIndex.map { case (c, i) =>
-        down(c, above.into(p, i, () => chooser().planning))
+        down(c, above.into(p, i, chooser().planning))
       }
       val made = p.withNewChildren(children)
       asked.foreach(_.planning.stats.carryOne(p, made))

@@ -44,8 +44,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     val together = plans.toSeq.forall(inOnePartition)
     val filtered = ForgoneFilter.of(j, keys, planning)
     val sides = Sides.each { s =>
-      val known = side(plans(s), keys(s), partitioning(s), retained(s), planning)
-        .copy(filtered = filtered(s).after(retained(s)))
+      val known = side(plans(s), keys(s), partitioning(s), filtered(s).after(retained(s)), planning)
       if (!together) known
       else known.copy(layout = known.layout.copy(largestPartition = known.size.boundBytes))
     }
@@ -74,7 +73,9 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
 
   /** A join without equality. Outer joins but the full one hold the side whose rows may be missing. */
   private def nonEquiJoin(j: Join, retained: Sides[Double], planning: JoinPlanning): JoinInput = JoinInput(
-    Sides(j.left, j.right).zip(retained).map { case (p, r) => side(p, Nil, None, r, planning) },
+    Sides(j.left, j.right).zip(retained).map { case (p, r) =>
+      side(p, Nil, None, Filtered().after(r), planning)
+    },
     Capabilities.nonEqui(
       Sides(
         canBuildBroadcastLeft(j.joinType) || j.joinType == FullOuter,
@@ -91,7 +92,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       p: LogicalPlan,
       keys: Seq[Expression],
       partitioning: Option[PredictedPartitioning],
-      retained: Double,
+      filtered: Filtered,
       planning: JoinPlanning
   ): Side = {
     val e = planning.stats(p)
@@ -101,7 +102,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     }
     Side(
       SideSize(
-        e.rows.map(_.value * retained),
+        e.rows.map(_.value * filtered.above),
         e.rowBytes,
         e.boundBytes,
         boundRows = e.rows.map(_.bound),
@@ -124,7 +125,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
           BroadcastTime.over(p, planning.cluster.cores, planning.conf),
         bySpark = planning.smallForSpark(p)
       ),
-      Filtered(above = retained)
+      filtered
     )
   }
 

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
-import org.apache.spark.sql.springbok.catalyst.PairwiseJoin
+import org.apache.spark.sql.springbok.catalyst.{PairwiseJoin, Sides}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType, TriedKey}
 import org.apache.spark.sql.types.{DoubleType, FloatType}
 
@@ -116,18 +116,13 @@ object KeyTrace {
       case _: HashJoin | _: ShuffledJoin => j.leftKeys.zip(j.rightKeys)
       case _ => Nil
     }
-    val (intoLeft, intoRight) = j.joinType match {
-      case _: InnerLike => (true, true)
-      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => (true, false)
-      case RightOuter => (false, true)
-      case _ => (false, false)
-    }
+    val into = Sides.filteredFromAbove(j.joinType)
     val equalToo = j.joinType match {
       case _: InnerLike | LeftSemi => true
       case _ => false
     }
     val (left, right) =
-      (if (intoLeft) down(j.left, 0, key) else Nil, if (intoRight) down(j.right, 1, key) else Nil)
+      (if (into.left) down(j.left, 0, key) else Nil, if (into.right) down(j.right, 1, key) else Nil)
     // Only a key that is the join key itself, or its hash: a cast of it may have another type.
     def same(joinKey: Expression, key: Expression) =
       FilterKey.of(joinKey).exists(k => k.semanticEquals(TriedKey.untried(key)) && isExact(k))
