@@ -12,8 +12,8 @@ object StatsConf extends ConfArea {
 
   val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = flag("stats.dictionaries.enabled", default = true)(
     "Whether planning reads dictionaries and sampled rows of at most two Parquet files per table. They give the " +
-      "selectivity of predicates on string columns, and the number of distinct values of integral columns with a wide " +
-      "range. Needs stats.footers.enabled too."
+      "selectivity of predicates on string columns and of comparisons on numeric ones, and the number of distinct values " +
+      "of integral columns with a wide range. Needs stats.footers.enabled too."
   )
 
   val FOOTERS_MAX_FILES: ConfigEntry[Int] =

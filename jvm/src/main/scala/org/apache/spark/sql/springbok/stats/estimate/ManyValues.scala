@@ -45,7 +45,7 @@ final case class ManyValues(
   private def ofSamples(e: EvaluatedPredicate, values: Option[Int], notNull: Double): Selectivity = {
     val seen = mean(e.found)(_.expectedFraction(_))
     // A sample overlooks rare values. Each of them has its share of the rows at most.
-    val rare = values.map(_ / distinct).filter(_ => e.found.map(_.matching).sum < frequentRows)
+    val rare = values.map(_ / distinct).filter(_ => e.found.map(_.matching).sum < SampledRows.frequent)
     val bound = mean(e.found)(_.upperBound(_)) * (if (whole) 1 else ColumnValues.skew)
     val ofNull = if (e.holdsForNull) 1 - notNull else 0.0
     val expected = part(rare.fold(seen)(math.min(_, seen)), notNull) + ofNull
@@ -59,9 +59,6 @@ final case class ManyValues(
 }
 
 object ManyValues {
-
-  /** A value that so many rows of the samples have is not there by chance. */
-  private val frequentRows = 3
 
   private def part(fraction: Double, notNull: Double): Double = math.min(1.0, fraction) * notNull
 

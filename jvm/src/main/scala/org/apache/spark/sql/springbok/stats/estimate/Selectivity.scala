@@ -53,9 +53,10 @@ object Selectivity extends PredicateHelper {
   private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Selectivity]] = {
     val (ranges, rest) =
       all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.range.isDefined)))
-    val compared = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq.map { rs =>
-      Some(interval(rs, columns(rs.head.column)))
-    }
+    val byColumn = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq
+    val numbers = byColumn.map(rs => columns(rs.head.column)).filter(asksFiles).map(_.stored)
+    numbers.headOption.foreach(_.sampleWith(numbers.tail))
+    val compared = byColumn.map(rs => Some(interval(rs, columns(rs.head.column))))
     // All conjuncts about one column's values are evaluated together, with what they say of nulls.
     val (texts, others) = rest.partition(c => textOf(c).exists(columns.contains))
     val (counted, unknown) = texts
@@ -63,7 +64,7 @@ object Selectivity extends PredicateHelper {
       .values
       .toSeq
       .map(cs => cs -> cs.map(byNumbers(_, columns)))
-      .partition { case (_, numbers) => !numbers.contains(None) }
+      .partition { case (_, known) => !known.contains(None) }
     val asked = unknown.map { case (cs, _) => columns(textOf(cs.head).get).stored }
     asked.headOption.foreach(_.readWith(asked.tail))
     val tried = unknown.flatMap { case (cs, _) =>
@@ -89,35 +90,67 @@ object Selectivity extends PredicateHelper {
   def combine(selectivities: Seq[Double]): Double =
     selectivities.sorted.zipWithIndex.map { case (s, i) => math.pow(s, 1.0 / (i + 1)) }.product
 
-  final private case class Comparison(column: Attribute, low: Option[Double], high: Option[Double])
+  /**
+   * @param low
+   *   the column's values are not below
+   * @param high
+   *   and not above
+   * @param open
+   *   and not equal
+   */
+  final private case class Comparison(
+      column: Attribute,
+      low: Option[Double],
+      high: Option[Double],
+      open: Boolean
+  ) {
+    def step: Double = column.dataType match {
+      case _: IntegralType | DateType | TimestampType | TimestampNTZType => 1.0
+      case d: DecimalType => math.pow(10, -d.scale.toDouble)
+      case _ => 0.0
+    }
+
+    /** The lowest value for which it holds. */
+    def first: Option[Double] = low.map(v => if (open) next(v, 1) else v)
+
+    /** The highest value for which it holds. */
+    def last: Option[Double] = high.map(v => if (open) next(v, -1) else v)
+
+    /** The next value above or below. That of a decimal is the double next to it, as in footers: a sum may be another one. */
+    private def next(v: Double, direction: Int): Double = column.dataType match {
+      case d: DecimalType => (BigDecimal(v) + BigDecimal(direction, d.scale)).toDouble
+      case _ if step > 0 => v + direction * step
+      case _ => math.nextAfter(v, direction * Double.PositiveInfinity)
+    }
+  }
 
   private def comparison(e: Expression): Option[Comparison] = e match {
-    case GreaterThan(a: Attribute, Number(v)) => Some(Comparison(a, Some(v), None))
-    case GreaterThanOrEqual(a: Attribute, Number(v)) => Some(Comparison(a, Some(v), None))
-    case LessThan(a: Attribute, Number(v)) => Some(Comparison(a, None, Some(v)))
-    case LessThanOrEqual(a: Attribute, Number(v)) => Some(Comparison(a, None, Some(v)))
-    case GreaterThan(Number(v), a: Attribute) => Some(Comparison(a, None, Some(v)))
-    case GreaterThanOrEqual(Number(v), a: Attribute) => Some(Comparison(a, None, Some(v)))
-    case LessThan(Number(v), a: Attribute) => Some(Comparison(a, Some(v), None))
-    case LessThanOrEqual(Number(v), a: Attribute) => Some(Comparison(a, Some(v), None))
+    case GreaterThan(a: Attribute, Number(v)) => Some(Comparison(a, Some(v), None, open = true))
+    case GreaterThanOrEqual(a: Attribute, Number(v)) => Some(Comparison(a, Some(v), None, open = false))
+    case LessThan(a: Attribute, Number(v)) => Some(Comparison(a, None, Some(v), open = true))
+    case LessThanOrEqual(a: Attribute, Number(v)) => Some(Comparison(a, None, Some(v), open = false))
+    case GreaterThan(v @ Number(_), a: Attribute) => comparison(LessThan(a, v))
+    case GreaterThanOrEqual(v @ Number(_), a: Attribute) => comparison(LessThanOrEqual(a, v))
+    case LessThan(v @ Number(_), a: Attribute) => comparison(GreaterThan(a, v))
+    case LessThanOrEqual(v @ Number(_), a: Attribute) => comparison(GreaterThanOrEqual(a, v))
     case _ => None
   }
 
   private def interval(parts: Seq[Comparison], column: ColumnStats): Selectivity = {
-    val ValueRange(min, max) = column.range.get
-    val low = (parts.flatMap(_.low) :+ min).max
-    val high = (parts.flatMap(_.high) :+ max).min
-    val s =
-      if (high < low) floor(column)
-      else if (max == min) 1.0
-      else math.max(floor(column), (high - low) / (max - min))
+    def low(of: Comparison => Option[Double]) =
+      parts.flatMap(of(_)).maxOption.getOrElse(Double.NegativeInfinity)
+    def high(of: Comparison => Option[Double]) =
+      parts.flatMap(of(_)).minOption.getOrElse(Double.PositiveInfinity)
+    val (first, last, step) = (low(_.first), high(_.last), parts.head.step)
+    val stored = if (asksFiles(column)) column.stored.share(first, last, step) else None
+    val share = stored.getOrElse(column.range.get.share(first, last, step))
+    val expected = math.max(floor(column), share)
     // Not the column's own range: that may be known of some of its files only.
-    val within = column.stored.fractionWithin(
-      parts.flatMap(_.low).maxOption.getOrElse(Double.NegativeInfinity),
-      parts.flatMap(_.high).minOption.getOrElse(Double.PositiveInfinity)
-    )
-    Selectivity(s, s, within)
+    Selectivity(expected, expected, column.stored.fractionWithin(low(_.low), high(_.high)))
   }
+
+  /** The values of a unique column are spread evenly. */
+  private def asksFiles(column: ColumnStats): Boolean = column.uniqueness == Uniqueness.Unknown
 
   private def floor(column: ColumnStats): Double = 1.0 / math.max(1.0, column.distinct.fold(1000.0)(_.atMost))
 
@@ -172,16 +205,15 @@ object Selectivity extends PredicateHelper {
 
   private def nested(e: Expression, columns: AttributeMap[ColumnStats]): Option[Selectivity] = e match {
     case Or(l, r) =>
-      for (x <- single(l, columns); y <- single(r, columns))
+      for (x <- together(l, columns); y <- together(r, columns))
         yield Selectivity(
           x.expected + y.expected - x.expected * y.expected,
           math.min(1.0, x.bound + y.bound),
           math.min(1.0, x.most + y.most)
         )
-    case _: And => together(e, columns)
     case Not(c) =>
       // The least selectivity of the negated predicate is unknown, unless its bound is what is expected.
-      single(c, columns).map(p =>
+      together(c, columns).map(p =>
         Selectivity(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
       )
     case _ => None

@@ -15,6 +15,18 @@ trait StoredValues {
   /** Reads the distinct values of this and other columns, all at the same time if each read takes long. */
   def readWith(others: Seq[StoredValues]): Unit = ()
 
+  /** Reads samples of this and other columns that will be asked for a [[share]], all at the same time as well. */
+  def sampleWith(others: Seq[StoredValues]): Unit = ()
+
+  /**
+   * Fraction of the values that are expected from `low` to `high`, by the row groups as a histogram or by sampled rows. None if
+   * the files do not tell.
+   *
+   * @param step
+   *   see [[ValueRange.share]]
+   */
+  def share(low: Double, high: Double, step: Double): Option[Double] = None
+
   /** Fraction of the table's rows that may have a value from `low` to `high`, however the values are spread. */
   def fractionWithin(low: Double, high: Double): Double
 }

@@ -5,66 +5,112 @@ import java.util.SplittableRandom
 import scala.collection.mutable.ArrayBuffer
 import scala.util.Random
 
+import org.apache.parquet.column.ColumnReader
 import org.apache.parquet.column.impl.ColumnReadStoreImpl
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.metadata.ColumnChunkMetaData
 import org.apache.parquet.io.api.{Converter, GroupConverter, PrimitiveConverter}
 import org.apache.parquet.schema.MessageType
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName
 import org.apache.spark.sql.springbok.stats.estimate.SampledRows
-import org.apache.spark.sql.springbok.stats.source.RowGroupValues.Many
+import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Many, Numbers}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Rows of a Parquet column chunk of strings, for columns whose dictionary does not tell how frequent a value is. The chunk is
- * read as a whole, because values may lie in runs: no part of it stands for the rest.
+ * Rows of a Parquet column chunk: of strings whose dictionary does not tell how frequent a value is, and of numbers whose
+ * range does not. The chunk is read as a whole, because values may lie in runs: no part of it stands for the rest.
  */
 private[source] object ChunkSample {
 
-  /** Larger chunks are not read: bytes as stored, bytes of all values, values. */
+  /** Larger chunks are not read: bytes as stored, bytes of all strings, strings, numbers. */
   private val maxStored = 4L << 20
   private val maxBytes = 16L << 20
-  private val maxValues = 200000L
+  private val maxTexts = 200000L
+  val maxNumbers: Long = 1500000L
 
   /** Rows of a sample. A predicate that holds for a tenth of the rows holds for 8% to 12% of these. */
   private val size = 2000
 
-  /** Whether a chunk is small enough, as far as its footer tells. */
-  def isSmall(c: ColumnChunkMetaData): Boolean =
-    RowGroupValues.isBinary(c) && c.getPath.size == 1 && c.getTotalSize <= maxStored &&
-      c.getTotalUncompressedSize <= maxBytes && c.getValueCount <= maxValues
+  /** Whether a chunk of strings is small enough, as far as its footer tells. */
+  def hasFewTexts(c: ColumnChunkMetaData): Boolean =
+    RowGroupValues.isBinary(c) && isSmall(c, maxTexts) && c.getTotalUncompressedSize <= maxBytes
 
-  /** About 2000 rows of a small chunk; None if its values turn out to be too long. */
-  def read(reader: ParquetFileReader, group: Int, c: ColumnChunkMetaData): Option[Many] = {
+  private def isSmall(c: ColumnChunkMetaData, most: Long): Boolean =
+    c.getPath.size == 1 && c.getTotalSize <= maxStored && c.getValueCount <= most
+
+  /** About 2000 rows of a chunk with few strings; None if they turn out to be too long. */
+  def texts(reader: ParquetFileReader, group: Int, c: ColumnChunkMetaData): Option[Many] = {
+    val sketch = DistinctSample.sketch()
+    val rows = ArrayBuffer.empty[UTF8String]
+    var (present, bytes) = (0L, 0L)
+    foreachValue(reader, group, c, bytes <= maxBytes) { (column, isChosen) =>
+      val value = column.getBinary.getBytes
+      present += 1
+      bytes += value.length
+      sketch.update(value)
+      if (isChosen) rows += UTF8String.fromBytes(value)
+    }
+    Option.when(bytes <= maxBytes)(
+      Many(
+        math.min(sketch.getEstimate, present.toDouble),
+        mostOfOne = 1.0,
+        Some(sample(rows, present.toDouble))
+      )
+    )
+  }
+
+  /** About 2000 rows of a chunk of numbers, in Catalyst's unit; None if there are many, or Spark reads no number there. */
+  def numbers(reader: ParquetFileReader, group: Int, c: ColumnChunkMetaData): Option[Numbers] =
+    for (inCatalyst <- ParquetFooters.number(c) if isSmall(c, maxNumbers); stored <- number(c)) yield {
+      val rows = ArrayBuffer.empty[Double]
+      foreachValue(reader, group, c, more = true) { (column, isChosen) =>
+        if (isChosen) rows += inCatalyst(stored(column))
+      }
+      Numbers(sample(rows, RowGroupValues.present(c).toDouble))
+    }
+
+  private def number(c: ColumnChunkMetaData): Option[ColumnReader => Number] =
+    c.getPrimitiveType.getPrimitiveTypeName match {
+      case PrimitiveTypeName.INT32 => Some(_.getInteger)
+      case PrimitiveTypeName.INT64 => Some(_.getLong)
+      case PrimitiveTypeName.FLOAT => Some(_.getFloat)
+      case PrimitiveTypeName.DOUBLE => Some(_.getDouble)
+      case _ => None
+    }
+
+  private def sample[A](rows: ArrayBuffer[A], present: Double): SampledRows =
+    SampledRows(new Random(0).shuffle(rows).toIndexedSeq, present)
+
+  /**
+   * Gives each value that is not null, and whether its row is chosen for the sample.
+   *
+   * @param more
+   *   whether to go on
+   */
+  private def foreachValue(
+      reader: ParquetFileReader,
+      group: Int,
+      c: ColumnChunkMetaData,
+      more: => Boolean
+  )(value: (ColumnReader, Boolean) => Unit): Unit = {
     val file = reader.getFileMetaData.getSchema
     val column = file.getColumnDescription(c.getPath.toArray)
     val schema = new MessageType(file.getName, file.getFields.get(file.getFieldIndex(column.getPath.head)))
     reader.setRequestedSchema(schema)
-    val store = new ColumnReadStoreImpl(
-      reader.readRowGroup(group),
-      NoRecords,
-      schema,
-      reader.getFileMetaData.getCreatedBy
-    )
-    val values = store.getColumnReader(column)
+    val pages = reader.readRowGroup(group)
+    val values = new ColumnReadStoreImpl(pages, NoRecords, schema, reader.getFileMetaData.getCreatedBy)
+      .getColumnReader(column)
     val chosen = new StratifiedChoice(math.max(1L, c.getValueCount / size))
-    val sketch = DistinctSample.sketch()
-    val rows = ArrayBuffer.empty[UTF8String]
-    var (row, present, bytes) = (0L, 0L, 0L)
-    while (row < c.getValueCount && bytes <= maxBytes) {
+    var row = 0L
+    while (row < c.getValueCount && more) {
       val isChosen = chosen(row)
       if (values.getCurrentDefinitionLevel == column.getMaxDefinitionLevel) {
-        val value = values.getBinary.getBytes
-        present += 1
-        bytes += value.length
-        sketch.update(value)
-        if (isChosen) rows += UTF8String.fromBytes(value)
+        value(values, isChosen)
+        // The reader passes over a value only if it is told to.
+        values.skip()
       }
       values.consume()
       row += 1
-    }
-    Option.when(bytes <= maxBytes) {
-      val sample = SampledRows(new Random(0).shuffle(rows).toIndexedSeq, present.toDouble)
-      Many(math.min(sketch.getEstimate, present.toDouble), mostOfOne = 1.0, Some(sample))
     }
   }
 

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues, SampledRows}
-import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many}
+import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many, Numbers}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -25,6 +25,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * ones; in a table that is sorted by the column they do not ([[DistinctSample]] has the numbers). Where a dictionary does not
  * tell how frequent its values are, or there is none, rows of the chunk are sampled ([[ChunkSample]]). If the chunk is too
  * large for that, and its writer gave up the dictionary of this column but not those of others, there are many values.
+ *
+ * Numeric columns can be sampled as well, where the ranges of row groups say little of how frequent their values are.
  */
 final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   import ParquetDictionaries._
@@ -48,11 +50,11 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   def isPartition(a: Attribute): Boolean = relation.partitionSchema.exists(_.name == a.name)
 
   /** The values of a string column, or a sample of its rows; None if neither is known. */
-  def values(column: String): Option[ColumnValues] = read(column, sampled = true).flatMap(combined)
+  def values(column: String): Option[ColumnValues] = read(column, Wanted.Values).flatMap(combined)
 
   /** The most values that a string column can have, if dictionaries list all of them. */
   def mostDistinct(column: String): Option[Int] =
-    read(column, sampled = false).flatMap(combined).flatMap(_.atMost)
+    read(column, Wanted.Listed).flatMap(combined).flatMap(_.atMost)
 
   /**
    * About how many distinct values an integral column has; None if that is not known.
@@ -60,33 +62,39 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
    * @param rows
    *   rows of the table that are not null
    */
-  def count(column: String, rows: Double): Option[Double] = read(column, sampled = true).flatMap { s =>
+  def count(column: String, rows: Double): Option[Double] = read(column, Wanted.Values).flatMap { s =>
     DistinctSample.count(s.groups.collect { case c: Counted => c }, rows, s.whole)
   }
 
-  /**
-   * What the row groups that are read tell, and whether they are all of the table.
-   *
-   * @param sampled
-   *   whether rows may be read if dictionaries do not tell how frequent values are
-   */
-  private def read(column: String, sampled: Boolean): Option[FileValues] = files.flatMap { files =>
-    val found = read(files, Seq(column), sampled)
+  /** Rows of a numeric column; None if the row groups that are read are of different distributions, or too large. */
+  def numbers(column: String): Option[SampledRows] = read(column, Wanted.Numbers).flatMap { s =>
+    val samples = s.groups.collect { case n: Numbers => n.sample }
+    Option.when(s.whole || sameDistribution(samples))(
+      SampledRows(samples.flatMap(_.values).toIndexedSeq, samples.map(_.rows).sum)
+    )
+  }
+
+  /** What the row groups that are read tell, and whether they are all of the table. */
+  private def read(column: String, wanted: Wanted): Option[FileValues] = files.flatMap { files =>
+    val found = read(files, Seq(column), wanted)
     Option.when(!found.contains(None)) {
       val read = found.flatten
       FileValues(read.flatMap(_.groups), read.size == files.size && read.forall(_.whole))
     }
   }
 
-  /** Reads columns that will be asked for. */
-  def read(columns: Seq[String]): Unit = files.foreach(read(_, columns, sampled = true): Unit)
+  /** Reads columns whose values will be asked for. */
+  def readValues(columns: Seq[String]): Unit = files.foreach(read(_, columns, Wanted.Values): Unit)
 
-  private def read(files: TableFiles, columns: Seq[String], sampled: Boolean): Seq[Option[FileValues]] = {
+  /** Reads columns whose numbers will be asked for. */
+  def readNumbers(columns: Seq[String]): Unit = files.foreach(read(_, columns, Wanted.Numbers): Unit)
+
+  private def read(files: TableFiles, columns: Seq[String], wanted: Wanted): Seq[Option[FileValues]] = {
     val start = System.nanoTime()
     val end = start + leftNs.get()
     val parts =
       for (i <- Seq(0, files.size - 1).distinct; c <- columns)
-        yield FileColumnPart(files(i), names.inFiles(c), sampled)
+        yield FileColumnPart(files(i), names.inFiles(c), wanted)
     val found = RemoteReads.of[FileColumnPart, FileValues](parts, _.file, recall(_).isDefined) { p =>
       recall(p).orElse(cache(p, end)(inFile(p, hadoop))).flatten.flatten
     }
@@ -109,20 +117,38 @@ private[springbok] object ParquetDictionaries {
    */
   final private case class FileValues(groups: Seq[RowGroupValues], whole: Boolean)
 
-  /** A column of a file, with or without a sample of its rows. */
-  final private case class FileColumnPart(file: TableFile, column: String, sampled: Boolean)
+  sealed private trait Wanted
+  private object Wanted {
+
+    /** The values in dictionaries. */
+    case object Listed extends Wanted
+
+    /** The same, or a sample of rows where dictionaries do not tell how frequent values are. */
+    case object Values extends Wanted
+
+    /** A sample of the rows of a numeric column. */
+    case object Numbers extends Wanted
+  }
+
+  /** What is wanted of a column of a file. */
+  final private case class FileColumnPart(file: TableFile, column: String, wanted: Wanted)
   private val cache = new FileCache[FileColumnPart, Option[FileValues]](_.fold(0L)(heapBytes))
 
   /** What is known of the part. What needs no sample is the same with and without one. */
   private def recall(p: FileColumnPart): Option[Option[Option[FileValues]]] = {
-    def other = cache.recall(p.copy(sampled = !p.sampled))
-    cache.recall(p).orElse(other.filter(_.flatten.exists(v => needNoSample(v.groups))))
+    val other = p.wanted match {
+      case Wanted.Listed => Some(Wanted.Values)
+      case Wanted.Values => Some(Wanted.Listed)
+      case Wanted.Numbers => None
+    }
+    def listed = other.flatMap(o => cache.recall(p.copy(wanted = o)))
+    cache.recall(p).orElse(listed.filter(_.flatten.exists(v => needNoSample(v.groups))))
   }
 
   private def needNoSample(groups: Seq[RowGroupValues]): Boolean = groups.forall {
     case f: Few => f.even
     case _: Counted => true
-    case _: Many => false
+    case _: Many | _: Numbers => false
   }
 
   /** Roughly: the bytes of each value, and those of its objects and its place. */
@@ -130,7 +156,11 @@ private[springbok] object ParquetDictionaries {
     case f: Few => heapBytes(f.values)
     case m: Many => heapBytes(m.sample.fold(Seq.empty[Any])(_.values))
     case c: Counted => c.sketch.getUpdatableSerializationBytes.toLong
+    case n: Numbers => n.sample.values.size * numberBytes
   }.sum
+
+  /** A boxed number and its place. */
+  private val numberBytes = 24L
 
   private def heapBytes(texts: Iterable[Any]): Long =
     texts.iterator.collect { case t: UTF8String => t.numBytes + 100L }.sum
@@ -174,9 +204,11 @@ private[springbok] object ParquetDictionaries {
         c <- g.getColumns.asScala.find(_.getPath.toDotString == part.column)
       } yield Chunk(g, i, c)
       val found =
-        if (chosen.forall(c => RowGroupNumbers.is(c.column)))
+        if (part.wanted == Wanted.Numbers)
+          all(chosen)(c => ChunkSample.numbers(reader, c.index, c.column))
+        else if (chosen.forall(c => RowGroupNumbers.is(c.column)))
           all(chosen)(c => RowGroupNumbers.read(reader, c.group, c.column))
-        else texts(reader, chosen, part.sampled)
+        else texts(reader, chosen, part.wanted == Wanted.Values)
       found.filter(_.nonEmpty).map(FileValues(_, chosen.size == groups.size))
     } finally reader.close()
   }
@@ -199,8 +231,8 @@ private[springbok] object ParquetDictionaries {
       if (!chunks.forall(c => RowGroupValues.readable(c.column))) None
       else all(chunks)(c => RowGroupValues.read(reader, c.group, c.column))
     def sample =
-      if (!sampled || !chunks.forall(c => ChunkSample.isSmall(c.column))) None
-      else all(chunks)(c => ChunkSample.read(reader, c.index, c.column))
+      if (!sampled || !chunks.forall(c => ChunkSample.hasFewTexts(c.column))) None
+      else all(chunks)(c => ChunkSample.texts(reader, c.index, c.column))
     listed
       .filter(needNoSample)
       .orElse(sample)

@@ -84,7 +84,7 @@ private[springbok] object ParquetFooters {
   }
 
   /** A stored number in Catalyst's unit, None if it is not a number there. */
-  private def number(chunk: ColumnChunkMetaData): Option[Number => Double] = {
+  private[source] def number(chunk: ColumnChunkMetaData): Option[Number => Double] = {
     val t = chunk.getPrimitiveType
     val plain = Option[Number => Double](_.doubleValue)
     (t.getPrimitiveTypeName, t.getLogicalTypeAnnotation) match {

@@ -198,10 +198,19 @@ final private class FileColumn(
   override def distinctCount: Option[Double] =
     inDictionary.filter(_ => a.dataType.isInstanceOf[IntegralType]).flatMap(dictionaries.count(_, present))
 
-  override def readWith(others: Seq[StoredValues]): Unit = {
-    val ofTable = others.collect { case o: FileColumn if o.dictionaries eq dictionaries => o }
-    if (ofTable.nonEmpty) dictionaries.read((this +: ofTable).flatMap(_.inDictionary))
+  override def readWith(others: Seq[StoredValues]): Unit =
+    sameTable(others).foreach(cs => dictionaries.readValues(cs.flatMap(_.inDictionary)))
+
+  override def sampleWith(others: Seq[StoredValues]): Unit =
+    sameTable(others).map(_.filter(_.isSampled)).foreach(cs => dictionaries.readNumbers(cs.map(_.name)))
+
+  /** This and other columns of its table, None if there are no others. */
+  private def sameTable(others: Seq[StoredValues]): Option[Seq[FileColumn]] = {
+    val same = others.collect { case o: FileColumn if o.dictionaries eq dictionaries => o }
+    Option.when(same.nonEmpty)(this +: same)
   }
+
+  private def name: String = a.name
 
   private def textInDictionary: Option[String] = inDictionary.filter(_ => a.dataType.isInstanceOf[StringType])
 
@@ -210,6 +219,23 @@ final private class FileColumn(
     case _ => None
   }
 
+  override def share(low: Double, high: Double, step: Double): Option[Double] =
+    footers
+      .flatMap(_.share(a.name, low, high, step))
+      .map(even => sampled.fold(even)(_.share(low, high, even)))
+
+  private lazy val sampled: Option[SampledRows] = if (isSampled) dictionaries.numbers(name) else None
+
+  /** Whether it is a large table's column, and the ranges of its row groups tell little. */
+  private def isSampled: Boolean = present >= FileColumn.leastSampled &&
+    footers.exists(f => f.overlap(name) && f.groups.forall(_.rows <= ChunkSample.maxNumbers))
+
   override def fractionWithin(low: Double, high: Double): Double =
     footers.fold(1.0)(_.fractionWithin(a.name, low, high))
+}
+
+private object FileColumn {
+
+  /** Columns with fewer values are not sampled: reading a file takes longer than a worse plan for so few rows. */
+  private val leastSampled = 100000
 }

@@ -37,6 +37,9 @@ private[source] object RowGroupValues {
   final case class Many(distinct: Double, mostOfOne: Double, sample: Option[SampledRows] = None)
       extends RowGroupValues
 
+  /** Numbers in some rows. */
+  final case class Numbers(sample: SampledRows) extends RowGroupValues
+
   /**
    * An integral column's values.
    *

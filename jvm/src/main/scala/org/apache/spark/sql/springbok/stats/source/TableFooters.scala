@@ -46,6 +46,16 @@ final case class TableFooters(
    */
   def clustering(name: String): Option[Double] = column(name).clustering
 
+  /** Whether row groups have so much of their ranges in common that these tell little of where values are. */
+  def overlap(name: String): Boolean = clustering(name).exists(_ < TableFooters.leastClustered)
+
+  /**
+   * Fraction of the column's values that are expected from `low` to `high`; None if a row group does not say, or if a file
+   * that was not read may have all of them.
+   */
+  def share(name: String, low: Double, high: Double, step: Double): Option[Double] =
+    if (filesRead == files || overlap(name)) column(name).share(low, high, step) else None
+
   /**
    * Fraction of the rows in row groups that may have a value of the column within a range: a bound that holds however its
    * values are spread. It is 1 unless all files were read.
@@ -57,6 +67,12 @@ final case class TableFooters(
         .filter(g => !g.allNull(name) && g.ranges.get(name).forall(r => r.min <= high && r.max >= low))
         .map(_.rows.toDouble)
         .sum / rows
+}
+
+object TableFooters {
+
+  /** Row groups that are narrower than half of the column's range are a histogram. */
+  private val leastClustered = 0.5
 }
 
 /** A column over all row groups, computed when it is first asked for. */
@@ -74,11 +90,20 @@ final private class FooterColumn(name: String, groups: Seq[RowGroup]) {
     Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
   }
 
-  lazy val range: Option[ValueRange] = {
-    val ranges = groups.filterNot(_.allNull(name)).filter(_.rows > 0).map(_.ranges.get(name))
-    Option.when(ranges.nonEmpty && ranges.forall(_.isDefined)) {
-      ValueRange(ranges.map(_.get.min).min, ranges.map(_.get.max).max)
-    }
+  /** The range and the number of values of each row group that has some; empty if one of them lacks its range. */
+  private lazy val ranges: Seq[(ValueRange, Long)] = {
+    val filled = groups.filter(g => g.rows > 0 && !g.allNull(name))
+    val known = filled.flatMap(g => g.ranges.get(name).map(_ -> (g.rows - g.nulls.getOrElse(name, 0L))))
+    if (known.size == filled.size) known else Nil
+  }
+
+  lazy val range: Option[ValueRange] =
+    Option.when(ranges.nonEmpty)(ValueRange(ranges.map(_._1.min).min, ranges.map(_._1.max).max))
+
+  /** The row groups are a histogram: each has its values spread evenly over its own range. */
+  def share(low: Double, high: Double, step: Double): Option[Double] = {
+    val values = ranges.map(_._2).sum
+    Option.when(values > 0)(ranges.map { case (r, n) => r.share(low, high, step) * n }.sum / values)
   }
 
   lazy val clustering: Option[Double] = range.filter(_.width > 0).map { whole =>

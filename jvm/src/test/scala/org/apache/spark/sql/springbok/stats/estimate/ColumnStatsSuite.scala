@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.stats.estimate
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, AttributeReference}
+import org.apache.spark.sql.springbok.stats.source.{RowGroup, TableFooters}
 import org.apache.spark.sql.types.{DataType, DoubleType, LongType}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -86,5 +87,26 @@ class ColumnStatsSuite extends AnyFunSuite {
     assert(domain(loose(300), loose(5000)) == 300)
     val unknown = side(20, column(20)).copy(_2 = Estimate.unknown(Nil))
     assert(domain(unknown, facts) == 400 && domain(unknown, unknown) == 1)
+  }
+
+  test("the part of a range, of whole numbers and of others, and of row groups if all of them are known") {
+    val tens = ValueRange(1, 10)
+    assert(tens.share(2, 4, 1) == 0.3 && tens.share(Double.NegativeInfinity, 5, 1) == 0.5)
+    assert(tens.share(1, 10, 0) == 1 && tens.share(11, 20, 1) == 0 && tens.share(5, 4, 1) == 0)
+    assert(ValueRange(7, 7).share(7, 9, 0) == 1 && ValueRange(7, 7).share(8, 9, 0) == 0)
+    assert(ValueRange(0, Double.PositiveInfinity).share(5, Double.PositiveInfinity, 0) == 1)
+    val groups = Seq(
+      RowGroup(300, Map("k" -> tens), Map.empty),
+      RowGroup(200, Map("k" -> ValueRange(1, 1000)), Map.empty, Map("k" -> 100L)),
+      RowGroup(50, Map.empty, Map.empty, Map("k" -> 50L))
+    )
+    val table = TableFooters(rows = 550, files = 1, filesRead = 1, groups)
+    assert(table.share("k", 1, 10, 1).contains((300 + 1) / 400.0))
+    // A file that was not read may have other values, unless those that were have about the same.
+    val other = RowGroup(100, Map("k" -> ValueRange(11, 20)), Map.empty)
+    val apart = table.copy(groups = Seq(groups.head, other))
+    assert(apart.share("k", 1, 10, 1).contains(0.75) && apart.copy(files = 2).share("k", 1, 10, 1).isEmpty)
+    assert(table.copy(groups = groups.take(1), files = 2).share("k", 2, 4, 1).contains(0.3))
+    assert(table.copy(groups = groups :+ RowGroup(1, Map.empty, Map.empty)).share("k", 1, 10, 1).isEmpty)
   }
 }

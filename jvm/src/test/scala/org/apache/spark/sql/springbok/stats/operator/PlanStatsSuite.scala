@@ -120,6 +120,46 @@ class PlanStatsSuite extends SpringbokTest {
     }
   }
 
+  // Three quarters of the rows were once expected to be a hundredth: their part of a range that few rows widen.
+  test("comparisons: the row groups' ranges are a histogram, and each end of a comparison counts") {
+    val columns =
+      "if(id < 6000, id % 100, id * 2) AS v, id % 12 + 1 AS m, cast(id % 10 / 10 AS DECIMAL(9,1)) AS d"
+    table("uneven", s"SELECT $columns FROM range(8000)", groupRows = Some(2000))
+    def near(where: String, expected: Double) = {
+      val found = estimate(s"SELECT * FROM uneven WHERE $where").rows.get.value
+      assert(math.abs(found / expected - 1) < 0.1, s"$where: $found rows")
+    }
+    near("v < 100", 6000)
+    near("v >= 14000", 1000)
+    near("v < 100 OR v >= 14000", 6250)
+    near("m BETWEEN 1 AND 3", 2000)
+    near("m > 3 AND 6 > m", 1333)
+    near("NOT (m < 4)", 6000)
+    near("d BETWEEN 0.1 AND 0.2", 1600)
+    near("d > 0.5", 3200)
+  }
+
+  test("comparisons: rows are sampled where the row groups' ranges tell little") {
+    val path = folder.resolve("recent").toString
+    val year = "cast(if(id % 10 = 0, 1921 + pmod(hash(id), 90), 2011 + pmod(hash(id), 10)) AS INT)"
+    val columns =
+      Seq(s"$year AS y", s"make_date($year, 1, 1) AS d", s"cast($year AS DECIMAL(9,2)) AS c", "id AS u")
+    spark.range(200000).selectExpr(columns: _*).repartition(3).sortWithinPartitions("y").write.parquet(path)
+    spark.read.parquet(path).createOrReplaceTempView("recent")
+    def near(where: String, expected: Double) = {
+      val found = estimate(s"SELECT * FROM recent WHERE $where").rows.get.value
+      assert(math.abs(found / expected - 1) < 0.2, s"$where: $found rows")
+    }
+    near("y > 2010", 180000)
+    near("y BETWEEN 1931 AND 1980", 11111)
+    near("d >= DATE'2011-01-01'", 180000)
+    near("c < 2011", 20000)
+    near("u < 1000", 1000)
+    // No sampled row has such a value.
+    near("y BETWEEN 1921 AND 1920 OR y > 2020", 2 * 200000.0 / 100)
+    conf(StatsConf.DICTIONARIES_ENABLED.key -> "false")(near("y > 2010", 20000))
+  }
+
   test("a condition on a grouping column leaves few groups") {
     table("years", "SELECT id AS k, id % 200 AS y, concat('s', id) AS s FROM range(5000)")
     def groups(where: String) =
