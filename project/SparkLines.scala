@@ -165,7 +165,11 @@ object SparkLines {
 
   /** The compiler's options. Warnings are errors on the current line alone: other compilers and other Sparks warn otherwise. */
   def scalacOptions(line: SparkLine): Seq[String] = {
-    val all = Seq("-encoding", "utf8", "-feature", "-unchecked", "-Xsource:3", "-language:existentials")
+    // Functions are classes: the first query of a session would wait until the JVM has made each of thousands of lambdas,
+    // and classes are loaded in the background.
+    val functions = "-Ydelambdafy:inline"
+    val all =
+      Seq("-encoding", "utf8", "-feature", "-unchecked", "-Xsource:3", "-language:existentials", functions)
     val strict = Seq(
       "-deprecation",
       "-Xsource-features:case-apply-copy-access",

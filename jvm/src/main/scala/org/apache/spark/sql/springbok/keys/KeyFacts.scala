@@ -2,6 +2,8 @@ package org.apache.spark.sql.springbok.keys
 
 import java.util.{HashSet => JHashSet}
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.util.TypeUtils
@@ -74,7 +76,7 @@ final class KeyFacts(
       values.addAll(other.values): Unit
       listedBytes += other.listedBytes
       if (listedBytes > listBytes)
-        listedBytes = values.stream().mapToLong(KeyFacts.bytes(_)).sum()
+        listedBytes = values.asScala.iterator.map(KeyFacts.bytes(_)).sum
       if (values.size > limit || listedBytes > listBytes) overflow()
     } else {
       val theirs = asBloom(other)
@@ -97,7 +99,7 @@ final class KeyFacts(
    */
   def on(linear: LinearColumn, more: Int): KeyFacts = {
     val out = new KeyFacts(linear.column.dataType, limit + more, 0, rows)
-    if (values != null) values.forEach(v => linear.inverse(v.asInstanceOf[Long]).foreach(out.addLong))
+    if (values != null) values.asScala.foreach(v => linear.inverse(v.asInstanceOf[Long]).foreach(out.addLong))
     else
       linear.inverse(LinearColumn.Span(minLong, maxLong)).foreach { s =>
         out.values = null
@@ -139,7 +141,7 @@ final class KeyFacts(
     else if (f.bloomBytes <= 0) null
     else {
       val b = SplitBlockBloom.ofBytes(f.bloomBytes)
-      f.values.forEach(v => b.put(KeyType.hash(v, dataType)))
+      f.values.asScala.foreach(v => b.put(KeyType.hash(v, dataType)))
       b
     }
 

@@ -2,6 +2,8 @@ package org.apache.spark.sql.springbok.keys.kept
 
 import java.util.{LinkedHashMap, Map => JMap, WeakHashMap}
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.springbok.keys.KeyFacts
@@ -34,7 +36,7 @@ final private[sql] class KeptKeys(
 
   /** What it takes in memory, in bytes, about. */
   val bytes: Long = {
-    val values = facts.values.stream().mapToLong(KeyFacts.bytes(_) + 64L).sum()
+    val values = facts.values.asScala.iterator.map(KeyFacts.bytes(_) + 64L).sum
     val named = files.toSeq.map(f => 300L + f.path.toString.length * 4 + f.tag.fold(0)(_.length) * 2).sum
     values + named + source.settings.size * 100L + source.bytes + 2000L
   }

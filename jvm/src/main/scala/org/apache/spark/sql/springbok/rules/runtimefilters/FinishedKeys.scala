@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{
   BroadcastQueryStageExec,
@@ -65,7 +67,7 @@ final private[springbok] class FinishedKeys(val facts: KeyFacts, broadcast: Opti
     if (facts.values == null) Option(facts.bloom).fold(broadcast.get.bloom)(_.foldedTo(bytes))
     else {
       val b = SplitBlockBloom.ofBytes(bytes)
-      facts.values.forEach(v => b.put(KeyType.hash(v, facts.dataType)))
+      facts.values.asScala.foreach(v => b.put(KeyType.hash(v, facts.dataType)))
       b
     }
 
@@ -73,7 +75,7 @@ final private[springbok] class FinishedKeys(val facts: KeyFacts, broadcast: Opti
     if (facts.values == null) broadcast.get.bitmap(low, high)
     else {
       val b = KeyBitmap.over(low, high)
-      facts.values.forEach(v => b.put(v.asInstanceOf[Number].longValue))
+      facts.values.asScala.foreach(v => b.put(v.asInstanceOf[Number].longValue))
       b
     }
 }
