@@ -120,7 +120,7 @@ object Selectivity extends PredicateHelper {
     private def next(v: Double, direction: Int): Double = column.dataType match {
       case d: DecimalType => (BigDecimal(v) + BigDecimal(direction, d.scale)).toDouble
       case _ if step > 0 => v + direction * step
-      case _ => math.nextAfter(v, direction * Double.PositiveInfinity)
+      case _ => Math.nextAfter(v, direction * Double.PositiveInfinity)
     }
   }
 
