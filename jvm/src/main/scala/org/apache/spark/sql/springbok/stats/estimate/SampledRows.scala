@@ -6,7 +6,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * A column's values in some rows of a row group, chosen at random.
  *
  * @param values
- *   strings in Catalyst's representation, or numbers as those of a [[ValueRange]]; without null. The values of one row group are in random order
+ *   strings in Catalyst's representation, or numbers as those of a [[ValueRange]]; without null. Those of one row group are
+ *   in random order
  * @param rows
  *   rows of the row group that are not null
  */

@@ -91,12 +91,14 @@ object Selectivity extends PredicateHelper {
     selectivities.sorted.zipWithIndex.map { case (s, i) => math.pow(s, 1.0 / (i + 1)) }.product
 
   /**
+   * A column's comparison with a constant.
+   *
    * @param low
-   *   the column's values are not below
+   *   the constant, if it bounds the values from below
    * @param high
-   *   and not above
+   *   the constant, if it bounds them from above
    * @param open
-   *   and not equal
+   *   whether the constant itself does not match
    */
   final private case class Comparison(
       column: Attribute,
@@ -104,6 +106,8 @@ object Selectivity extends PredicateHelper {
       high: Option[Double],
       open: Boolean
   ) {
+
+    /** See [[ValueRange.share]]. */
     def step: Double = column.dataType match {
       case _: IntegralType | DateType | TimestampType | TimestampNTZType => 1.0
       case d: DecimalType => math.pow(10, -d.scale.toDouble)

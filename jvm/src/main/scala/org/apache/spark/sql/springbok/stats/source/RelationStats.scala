@@ -215,13 +215,13 @@ final private class FileColumn(
   private def textInDictionary: Option[String] = inDictionary.filter(_ => a.dataType.isInstanceOf[StringType])
 
   private def inDictionary: Option[String] = a.dataType match {
-    case _: StringType | _: IntegralType if !dictionaries.isPartition(a) => Some(a.name)
+    case _: StringType | _: IntegralType if !dictionaries.isPartition(a) => Some(name)
     case _ => None
   }
 
   override def share(low: Double, high: Double, step: Double): Option[Double] =
     footers
-      .flatMap(_.share(a.name, low, high, step))
+      .flatMap(_.share(name, low, high, step))
       .map(even => sampled.fold(even)(_.share(low, high, even)))
 
   private lazy val sampled: Option[SampledRows] = if (isSampled) dictionaries.numbers(name) else None
@@ -231,7 +231,7 @@ final private class FileColumn(
     footers.exists(f => f.overlap(name) && f.groups.forall(_.rows <= ChunkSample.maxNumbers))
 
   override def fractionWithin(low: Double, high: Double): Double =
-    footers.fold(1.0)(_.fractionWithin(a.name, low, high))
+    footers.fold(1.0)(_.fractionWithin(name, low, high))
 }
 
 private object FileColumn {

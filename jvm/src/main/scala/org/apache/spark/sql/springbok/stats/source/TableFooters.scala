@@ -24,7 +24,9 @@ final case class TableFooters(
     unreadable: Int = 0,
     plain: Boolean = true
 ) {
-  def exact: Boolean = filesRead == files && plain
+  def exact: Boolean = allRead && plain
+
+  private def allRead: Boolean = filesRead == files
 
   // A table with many row groups is asked for the same columns at each planning and re-planning.
   private val columns = new ConcurrentHashMap[String, FooterColumn]()
@@ -54,7 +56,7 @@ final case class TableFooters(
    * that was not read may have all of them.
    */
   def share(name: String, low: Double, high: Double, step: Double): Option[Double] =
-    if (filesRead == files || overlap(name)) column(name).share(low, high, step) else None
+    if (allRead || overlap(name)) column(name).share(low, high, step) else None
 
   /**
    * Fraction of the rows in row groups that may have a value of the column within a range: a bound that holds however its
@@ -100,11 +102,11 @@ final private class FooterColumn(name: String, groups: Seq[RowGroup]) {
   lazy val range: Option[ValueRange] =
     Option.when(ranges.nonEmpty)(ValueRange(ranges.map(_._1.min).min, ranges.map(_._1.max).max))
 
+  private lazy val values: Long = ranges.map(_._2).sum
+
   /** The row groups are a histogram: each has its values spread evenly over its own range. */
-  def share(low: Double, high: Double, step: Double): Option[Double] = {
-    val values = ranges.map(_._2).sum
+  def share(low: Double, high: Double, step: Double): Option[Double] =
     Option.when(values > 0)(ranges.map { case (r, n) => r.share(low, high, step) * n }.sum / values)
-  }
 
   lazy val clustering: Option[Double] = range.filter(_.width > 0).map { whole =>
     val each = groups.flatMap(_.ranges.get(name)).map(_.width)

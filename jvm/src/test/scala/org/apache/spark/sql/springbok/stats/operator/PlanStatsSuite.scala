@@ -14,6 +14,7 @@ import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source, ValueRange}
+import org.scalatest.Assertion
 
 /** What is known of plans, and of which source; and what is not believed. */
 class PlanStatsSuite extends SpringbokTest {
@@ -120,15 +121,18 @@ class PlanStatsSuite extends SpringbokTest {
     }
   }
 
+  /** The condition's expected rows are those, but for this fraction of them. */
+  private def nearRows(table: String, where: String, expected: Double, tolerance: Double): Assertion = {
+    val found = estimate(s"SELECT * FROM $table WHERE $where").rows.get.value
+    assert(math.abs(found / expected - 1) < tolerance, s"$where: $found rows")
+  }
+
   // Three quarters of the rows were once expected to be a hundredth: their part of a range that few rows widen.
   test("comparisons: the row groups' ranges are a histogram, and each end of a comparison counts") {
     val columns =
       "if(id < 6000, id % 100, id * 2) AS v, id % 12 + 1 AS m, cast(id % 10 / 10 AS DECIMAL(9,1)) AS d"
     table("uneven", s"SELECT $columns FROM range(8000)", groupRows = Some(2000))
-    def near(where: String, expected: Double) = {
-      val found = estimate(s"SELECT * FROM uneven WHERE $where").rows.get.value
-      assert(math.abs(found / expected - 1) < 0.1, s"$where: $found rows")
-    }
+    def near(where: String, expected: Double) = nearRows("uneven", where, expected, 0.1)
     near("v < 100", 6000)
     near("v >= 14000", 1000)
     near("v < 100 OR v >= 14000", 6250)
@@ -146,10 +150,7 @@ class PlanStatsSuite extends SpringbokTest {
       Seq(s"$year AS y", s"make_date($year, 1, 1) AS d", s"cast($year AS DECIMAL(9,2)) AS c", "id AS u")
     spark.range(200000).selectExpr(columns: _*).repartition(3).sortWithinPartitions("y").write.parquet(path)
     spark.read.parquet(path).createOrReplaceTempView("recent")
-    def near(where: String, expected: Double) = {
-      val found = estimate(s"SELECT * FROM recent WHERE $where").rows.get.value
-      assert(math.abs(found / expected - 1) < 0.2, s"$where: $found rows")
-    }
+    def near(where: String, expected: Double) = nearRows("recent", where, expected, 0.2)
     near("y > 2010", 180000)
     near("y BETWEEN 1931 AND 1980", 11111)
     near("d >= DATE'2011-01-01'", 180000)
