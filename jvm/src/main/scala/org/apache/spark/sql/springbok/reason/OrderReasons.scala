@@ -29,6 +29,12 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "The order stays, and no other one is searched.",
     by(ReorderConf.MIN_GAIN_MS)
   )
+  val cheapJoins: (Double, Double) => Reason = order.of2(
+    "CHEAP_JOINS",
+    "the joins are expected to be {joins:percent} of the cost, scans included, and another order must save {least:percent}",
+    "The order stays, and no other one is searched.",
+    by(ReorderConf.MIN_GAIN)
+  )
   val uncertainGain: (Double, Double, String) => Reason = order.of3(
     "UNCERTAIN_GAIN",
     "another order would save {gain:percent} if all estimates are right, and cost {loss:percent} more if {what}",

@@ -46,16 +46,22 @@ private[springbok] object OrderDecision {
       conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
     )
     val cost = new JoinOrderCost(graph, cluster, broadcastBytes, waitNs = leastMs * 1e6)
-    val joinsMs = limits.wallMs(cost(b.tree))
-    // No order can save more than the joins cost.
-    if (joinsMs < leastMs && !forced) left(b, Reason.shortJoins(joinsMs, leastMs))
-    else {
+    val (fixedNs, joinsNs) = (fixed(b, stats, cluster), cost(b.tree))
+    val cheap = tooCheap(fixedNs, joinsNs, limits).filterNot(_ => forced)
+    cheap.map(left(b, _)).getOrElse {
       val full = learned.fold(graph)(l => graph.learning(l.all(graph.connects)))
       val costs = cost.of(full)
       val best = new JoinOrderSearch(full, costs, mostJoins).best(b.tree)
-      val c = OrderCandidate(b, full, costs, fixed(b, stats, cluster), best, limits)
+      val c = OrderCandidate(b, full, costs, fixedNs, best, limits)
       decided(c, if (forced) None else OrderGate.against(c))
     }
+  }
+
+  /** Why no order is searched: none can save more than the joins cost. */
+  private def tooCheap(fixedNs: Double, joinsNs: Double, limits: OrderLimits): Option[Reason] = {
+    val (ms, share) = (limits.wallMs(joinsNs), joinsNs / (fixedNs + joinsNs))
+    if (ms < limits.ms) Some(Reason.shortJoins(ms, limits.ms))
+    else Option.when(share < limits.share)(Reason.cheapJoins(share, limits.share))
   }
 
   private def decided(c: OrderCandidate, against: Option[Reason]): OrderDecision = {
