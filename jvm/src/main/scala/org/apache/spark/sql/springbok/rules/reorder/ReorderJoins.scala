@@ -23,9 +23,9 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *
  * '''When''': at least three relations; all their rows known; no hint on their joins; and the order passes each
  * [[OrderGate]]. It must save `spark.springbok.reorder.minGain` of the whole, scans included, and
- * `spark.springbok.reorder.minGainMs`. No more than half of the gain may be lost if predicates of unknown selectivity
- * remove no row, or if one of the uncertain estimates is off by a factor of 4. A join that the query has several times stays
- * as it is wherever that is needed to run it once ([[RepeatedJoins]]).
+ * `spark.springbok.reorder.minGainMs`: where the joins cost less, no other order is searched. No more than half of the gain
+ * may be lost if predicates of unknown selectivity remove no row, or if one of the uncertain estimates is off by a factor of
+ * 4. A join that the query has several times stays as it is wherever that is needed to run it once ([[RepeatedJoins]]).
  *
  * '''Why the answer cannot change''': inner joins commute and associate. All conjuncts are kept, each at the lowest join
  * that has its columns ([[JoinBlock]]). Equalities put columns of one type into classes. Each join gets one equality per
