@@ -46,8 +46,8 @@ private[springbok] object OrderDecision {
       conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
     )
     val cost = new JoinOrderCost(graph, cluster, broadcastBytes, waitNs = leastMs * 1e6)
-    val (fixedNs, joinsNs) = (fixed(b, stats, cluster), cost(b.tree))
-    val cheap = tooCheap(fixedNs, joinsNs, limits).filterNot(_ => forced)
+    lazy val fixedNs = fixed(b, stats, cluster)
+    val cheap = if (forced) None else tooCheap(cost(b.tree), fixedNs, limits)
     cheap.map(left(b, _)).getOrElse {
       val full = learned.fold(graph)(l => graph.learning(l.all(graph.connects)))
       val costs = cost.of(full)
@@ -58,10 +58,13 @@ private[springbok] object OrderDecision {
   }
 
   /** Why no order is searched: none can save more than the joins cost. */
-  private def tooCheap(fixedNs: Double, joinsNs: Double, limits: OrderLimits): Option[Reason] = {
-    val (ms, share) = (limits.wallMs(joinsNs), joinsNs / (fixedNs + joinsNs))
+  private def tooCheap(joinsNs: Double, fixedNs: => Double, limits: OrderLimits): Option[Reason] = {
+    val ms = limits.wallMs(joinsNs)
     if (ms < limits.ms) Some(Reason.shortJoins(ms, limits.ms))
-    else Option.when(share < limits.share)(Reason.cheapJoins(share, limits.share))
+    else {
+      val share = joinsNs / (fixedNs + joinsNs)
+      Option.when(share < limits.share)(Reason.cheapJoins(share, limits.share))
+    }
   }
 
   private def decided(c: OrderCandidate, against: Option[Reason]): OrderDecision = {
