@@ -11,6 +11,7 @@ LIST = ROOT / "project" / "SparkLines.scala"
 
 # An entry starts with four strings: the line, its Spark, its Scala and its oldest Java.
 _ENTRY = re.compile(r'^ +SparkLine\(\s*"([\d.]+)",\s*"([\d.]+)",\s*"(\d+\.\d+)[\d.]*",\s*"\d+",', re.MULTILINE)
+_FORMAT = re.compile(r'(delta|iceberg|hudi) = Some\("[^"]+" -> "([\d.]+)"\)')
 _UNMANAGED = re.compile(r'unmanaged = Some\("([^"]+)"\)')
 _CURRENT = re.compile(r'val current: String = "([\d.]+)"')
 
@@ -20,7 +21,7 @@ class Line:
     """One line: its name, the Spark that it is compiled against, and Scala's binary version.
 
     `unmanaged` is the folder of the jars of a Spark that Maven does not serve, `current` marks the line of the
-    repository's own tests.
+    repository's own tests, and `formats` has the versions of the table formats that its tests use.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Line:
     scala: str
     unmanaged: str | None
     current: bool
+    formats: dict[str, str]
 
     @property
     def label(self) -> str:
@@ -55,7 +57,8 @@ def every() -> list[Line]:
     for entry, end in zip(entries, ends, strict=True):
         name, spark, scala = entry.groups()
         unmanaged = _UNMANAGED.search(text, entry.end(), end)
-        lines.append(Line(name, spark, scala, unmanaged.group(1) if unmanaged else None, name == current))
+        formats = dict(_FORMAT.findall(text, entry.end(), end))
+        lines.append(Line(name, spark, scala, unmanaged.group(1) if unmanaged else None, name == current, formats))
     return lines
 
 

@@ -90,8 +90,16 @@ def planning(spark: SparkSession, arm: Arm, sql: str) -> tuple[float, float]:
 
 def rules_ms(spark: SparkSession) -> dict[str, float]:
     """Milliseconds in each of Springbok's rules since the JVM started."""
-    spent = dict(jvm.gateway(spark).spentNanosByRule())
-    return {str(rule): int(ns) / 1e6 for rule, ns in spent.items()}
+    return _ms(jvm.gateway(spark).spentNanosByRule())
+
+
+def rules_cpu_ms(spark: SparkSession) -> dict[str, float]:
+    """The same, of the time on a core alone: on two cores, rules wait for the tasks that run beside them."""
+    return _ms(jvm.gateway(spark).cpuNanosByRule())
+
+
+def _ms(nanos: Any) -> dict[str, float]:
+    return {str(rule): int(ns) / 1e6 for rule, ns in dict(nanos).items()}
 
 
 def _jit_ms(spark: SparkSession) -> float:

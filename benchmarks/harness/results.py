@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -24,6 +25,8 @@ class Table:
     rows: list[list[Any]]
     """The first row holds the names of the columns."""
     details: dict[str, Any] = field(default_factory=dict)
+    memory: str | None = None
+    """The heaps of the driver, if the study chooses them."""
 
 
 def ratios(base: Sequence[float], arm: Sequence[float]) -> list[str]:
@@ -62,9 +65,10 @@ def save(path: Path, results: dict[str, Any], keep: bool) -> None:
     write(path, results)
 
 
-def save_table(folder: Path, table: Table, command: str, where: dict[str, Any]) -> None:
-    """Write the result of a study."""
-    document = {"title": table.title, "command": command, **where, "table": table.rows, **table.details}
+def save_table(folder: Path, table: Table, args: argparse.Namespace) -> None:
+    """Write the result of a study that ran with these arguments."""
+    where = machine(args.master, table.memory or args.memory)
+    document = {"title": table.title, "command": args.line, **where, "table": table.rows, **table.details}
     write(folder / f"{table.name}.json", document)
 
 

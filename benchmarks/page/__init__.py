@@ -16,7 +16,7 @@ _TEMPLATE = Path(__file__).with_name("template.md")
 _PART = re.compile(r"^\{\{(\w+) ?([\w.-]*)\}\}$", re.MULTILINE)
 _SECTIONS = {"suite": sections.suite, "queries": sections.queries, "study": sections.study}
 # The suite whose queries are drawn one by one.
-_SCATTER = "tpcds-sf10-clustered"
+_SCATTER = "tpcds-sf10-clustered-parquet"
 
 
 def write(folder: Path) -> Path:

@@ -38,12 +38,12 @@ class Gain:
     tuned: float | None
 
 
-# The suites of the summary, and the files with the figures against `spark` and against `tuned`.
+# The suites of the summary, on files that Spark wrote.
 _SUMMARY = (
-    ("TPC-H", "tpch-sf10-plain", "tpch-sf10-plain"),
-    ("Star Schema Benchmark", "ssb-sf10-clustered-parquet", "ssb-sf10-clustered-parquet"),
-    ("TPC-DS, clustered by date", "tpcds-sf10-clustered", "tpcds-sf10-clustered-against-tuned"),
-    ("TPC-DS, partitioned by date", "tpcds-sf10-partitioned", "tpcds-sf10-partitioned-against-tuned"),
+    ("TPC-H", "tpch-sf10-plain-parquet"),
+    ("Star Schema Benchmark", "ssb-sf10-clustered-parquet"),
+    ("TPC-DS, clustered by date", "tpcds-sf10-clustered-parquet"),
+    ("TPC-DS, partitioned by date", "tpcds-sf10-partitioned-parquet"),
 )
 
 
@@ -72,8 +72,8 @@ def median_and_p95(ratios: list[Pair], metric: str) -> tuple[float, float]:
 
 def gains(folder: Path) -> list[Gain]:
     """The summary, as far as the folder has the files."""
-    found = [Gain(label, _gain(folder / f"{a}.json", "spark"), _gain(folder / f"{b}.json", "tuned"))
-             for label, a, b in _SUMMARY]  # fmt: skip
+    files = [(label, folder / f"{name}.json") for label, name in _SUMMARY]
+    found = [Gain(label, _gain(path, "spark"), _gain(path, "tuned")) for label, path in files]
     return [g for g in found if g.spark or g.tuned]
 
 

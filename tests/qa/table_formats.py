@@ -73,7 +73,7 @@ CAPABILITIES = {
 }
 
 _INTRODUCTION = """\
-`python -m qa.table_formats` writes this page: how many tests of each capability passed on each Spark line. A
+`python -m qa.table_formats` ([how to run it](../contribute/testing.md#differential-fuzzing)) writes this page: how many tests of each capability passed on each Spark line. A
 dash means that the format has no release for the line, or that its tests do not run there.
 Delta, Iceberg and Hudi have no release for Spark 4.3. [Limits](limits.md#table-formats) says what is missing, and
 [Connectors](../contribute/connectors.md) how a scan is told of a filter."""
@@ -92,11 +92,18 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page's text."""
     labels = sorted(label for label, tests in results.items() if tests)
     head = ["", *(label.replace("_", ", Scala ") for label in labels)]
-    parts = ["# Table formats", _INTRODUCTION]
+    parts = ["# Table formats", _INTRODUCTION, "## Versions of the tests", _versions()]
     for form, capabilities in CAPABILITIES.items():
         rows = {name: [_cell(results[x], tests) for x in labels] for name, tests in capabilities.items()}
         parts += [f"## {form}", markdown(head, rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def _versions() -> str:
+    every = sorted(lines.every(), key=lambda line: line.label)
+    known = sorted({name for line in every for name in line.formats})
+    rows = {name.title(): [line.formats.get(name, "-") for line in every] for name in known}
+    return markdown(["", *(f"{line.name}, Scala {line.scala}" for line in every)], rows)
 
 
 def _cell(tests: dict[str, str], pattern: str) -> str:

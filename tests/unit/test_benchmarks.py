@@ -67,12 +67,12 @@ def test_the_page_names_gains_and_losses(tmp_path: Path) -> None:
 
 
 def test_the_charts_are_those_of_the_summary_and_of_tpcds(tmp_path: Path) -> None:
-    for name in ("tpch-sf10-plain", "tpcds-sf10-clustered"):
+    for name in ("tpch-sf10-plain-parquet", "tpcds-sf10-clustered-parquet"):
         save(tmp_path / f"{name}.json", results(q1=(4, 1), q2=(1, 1)), keep=False)
     text = page.write(tmp_path).read_text()
     assert "| TPC-H | 2.00x | - |" in text
     charts = {p.name: p.read_text() for p in tmp_path.glob("*.svg")}
-    assert charts.keys() == {"summary.svg", "tpcds-sf10-clustered.svg"}
+    assert charts.keys() == {"summary.svg", "tpcds-sf10-clustered-parquet.svg"}
     page.write(tmp_path)
     assert charts == {p.name: p.read_text() for p in tmp_path.glob("*.svg")}
 

@@ -1,4 +1,4 @@
-"""Parts of reports in words: numbers, joins, filters, what was observed."""
+"""Parts of reports in words, the same as in report/Words.scala, which tests/spark/test_words.py compares."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def state(r: ReportData) -> str:
 
 
 def ran(e: Execution) -> str:
-    """`count(), query 12 of the SQL tab, 345 ms`."""
+    """`count, query 12 of the SQL tab, 345 ms`."""
     return f"{e.action}, query {e.id} of the SQL tab, {e.duration_ms:,} ms"
 
 
