@@ -1,6 +1,5 @@
-package org.apache.spark.sql.springbok.report.ui
+package org.apache.spark.sql.springbok
 
-import java.nio.charset.StandardCharsets.UTF_8
 import java.util.{Collections, WeakHashMap}
 
 import org.apache.spark.SparkContext
@@ -16,13 +15,13 @@ import org.apache.spark.sql.springbok.catalyst.{OptimizedPlan, RuleGuard, SparkT
 import org.apache.spark.sql.springbok.conf.{HistoryConf, ReportConf}
 import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
 import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
-import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportJson, ReportParts}
-import org.apache.spark.sql.springbok.report.SpringbokReportEvent
-import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
+import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportParts, SpringbokReportEvent}
+import org.apache.spark.sql.springbok.report.model.ExecutionEntry
+import org.apache.spark.sql.springbok.report.ui.ReportEvents
 import org.apache.spark.sql.springbok.stats.history.History
 
 /**
- * Makes the report of each query of a context when the query has ended. The session keeps it, and the UI and the event log
+ * What happens when a query of a context has ended. Its report is made: the session keeps it, and the UI and the event log
  * get it. The query's numbers are added to the application's metrics, and its rows teach the history.
  *
  * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
@@ -40,6 +39,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
       RunningQueries.started(e.executionId)
       LastReports.started(e)
     case e: SparkListenerSQLExecutionEnd =>
+      RunningQueries.ended(e.executionId)
       // A query that failed before it was planned has none.
       for (run <- LastReports.ended(e); qe <- Option(e.qe))
         qe.sparkSession.withActive(if (e.executionFailure.isEmpty) succeeded(run, qe) else failed(qe))
@@ -71,7 +71,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     for {
       planned <- state
       (report, whole) <- LastReports.finished(run, qe, planned, metrics, needed = send) if send
-      json <- FinishedQueries.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
+      json <- ReportEvents.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
     } {
       val event = SpringbokReportEvent(run.id, json)
       event.made = Some(report)
@@ -99,13 +99,5 @@ private[springbok] object FinishedQueries {
       try bare.join()
       catch { case _: InterruptedException => Thread.currentThread.interrupt() }
     }
-  }
-
-  /** The report as JSON, with less in it if the whole is larger than `most` bytes; None if even that is larger. */
-  private[ui] def bounded(r: QueryReport, whole: String, most: Long): Option[String] = {
-    lazy val short = r.copy(joins = r.joins.map(_.copy(alternatives = Nil)))
-    Iterator(() => whole, () => ReportJson.write(short), () => ReportJson.write(short.copy(fragments = Nil)))
-      .map(_())
-      .find(_.getBytes(UTF_8).length <= most)
   }
 }

@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
-import org.apache.spark.sql.springbok.report.ui.FinishedQueries
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{

@@ -47,6 +47,9 @@ object PythonGateway {
   /** Time in ns in each of Springbok's rules since the JVM started. */
   def spentNanosByRule: JMap[String, Long] = RuleGuard.spentNanosByRule
 
+  /** The same, of the time on a core alone. */
+  def cpuNanosByRule: JMap[String, Long] = RuleGuard.cpuNanosByRule
+
   /** Half of a surrogate pair has no form in UTF-8, so no piece ends in the middle of one. */
   private def pieces(text: String): JList[String] = {
     val made = new ArrayList[String]

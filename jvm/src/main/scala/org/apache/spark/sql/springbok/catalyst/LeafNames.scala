@@ -12,6 +12,6 @@ private[springbok] object LeafNames {
    */
   def of(plan: LogicalPlan): Seq[Seq[String]] = plan.collectLeaves().flatMap {
     case s: LogicalQueryStage => of(s.logicalPlan)
-    case leaf => Seq(leaf.nodeName +: leaf.output.map(_.name))
+    case leaf => Seq(leaf.getClass.getName +: leaf.output.map(_.name))
   }
 }

@@ -30,7 +30,8 @@ object JoinConf extends ConfArea {
         "broadcast. If -1, only memory limits a broadcast, through spark.springbok.join.broadcastMemoryFraction and Spark's own " +
         "limits. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
         "-1, only materialized stages are broadcast, up to spark.sql.adaptive.autoBroadcastJoinThreshold (nothing if " +
-        "that is not set)."
+        "that is not set). For finished stages, spark.sql.adaptive.autoBroadcastJoinThreshold replaces that threshold " +
+        "where it is set, and -1 forbids to broadcast them."
     )
 
   val BROADCAST_MEMORY_FRACTION: ConfigEntry[Double] = share("join.broadcastMemoryFraction", 0.1)(

@@ -71,16 +71,29 @@ private[sql] object KeyPredicates {
     case _ => true
   }
 
-  /** The same of all keys that a reader may be told of. */
-  def isAscii(k: KeyFacts): Boolean =
-    Option(k.values).forall(_.toArray.forall(isAscii(_: Any))) &&
-      k.range.forall { case (low, high) => isAscii(low) && isAscii(high) }
+  /**
+   * Whether a timestamp is compared alike by Delta's log. Delta 3.2 and 3.3 cut the offset of the session's time zone to whole
+   * minutes when they write their smallest and largest values (issue 5249 of delta-io/delta). No time zone has had seconds in
+   * its offset since January 7, 1972.
+   */
+  def hasOffsetInMinutes(value: Any): Boolean = value match {
+    case n: Number => n.longValue >= from1972
+    case _ => true
+  }
+
+  /** Whether it holds for all keys that a reader may be told of. */
+  def all(k: KeyFacts)(holds: Any => Boolean): Boolean =
+    Option(k.values).forall(_.toArray.forall(holds(_: Any))) &&
+      k.range.forall { case (low, high) => holds(low) && holds(high) }
 
   private def isDayOfJava(day: Long): Boolean =
     day.isValidInt && DateTimeUtils.fromJavaDate(DateTimeUtils.toJavaDate(day.toInt)) == day
 
   /** Microseconds of 1900-01-01, from which on no time zone's history differs between the calendars. */
   private val from1900 = -2208988800000000L
+
+  /** Microseconds of 1972-01-09, which is after 1972-01-07 in each time zone. */
+  private val from1972 = 63763200000000L
 
   /** The bound of a comparison, if the column's type has it and its source takes it for what it is. */
   def bound(column: Attribute, c: Comparison, value: Any): Option[Expression] =

@@ -30,8 +30,14 @@ private[springbok] object RunningQueries {
     state <- PlanningState.of(plan)
   } put(execution, state)
 
+  /** An execution has ended. */
+  def ended(execution: Long): Unit =
+    running.keysIterator.filter(_.execution == execution).foreach(running.remove(_): Unit)
+
   private def put(execution: Long, query: PlanningState): Unit =
     running.put(Key(execution, System.identityHashCode(query.root)), new WeakReference(query.root)): Unit
+
+  private[record] def count: Int = running.size
 
   /** Bytes of the rows that the broadcasts of all queries but this one hold. */
   def heldBeside(query: PlanningState): Double =

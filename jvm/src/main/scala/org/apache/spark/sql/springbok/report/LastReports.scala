@@ -31,13 +31,13 @@ object LastReports extends Logging {
   private val executions = new Executions
   private val thriftUsers = new ThriftUsers
 
-  private[report] def started(e: SparkListenerSQLExecutionStart): Unit = executions.started(e)
+  private[springbok] def started(e: SparkListenerSQLExecutionStart): Unit = executions.started(e)
 
-  private[report] def event(e: SparkListenerEvent): Unit = thriftUsers.event(e)
+  private[springbok] def event(e: SparkListenerEvent): Unit = thriftUsers.event(e)
 
-  private[report] def started(e: SparkListenerJobStart): Unit = executions.job(e)
+  private[springbok] def started(e: SparkListenerJobStart): Unit = executions.job(e)
 
-  private[report] def ended(e: SparkListenerSQLExecutionEnd): Option[ExecutionEntry] = executions.ended(e)
+  private[springbok] def ended(e: SparkListenerSQLExecutionEnd): Option[ExecutionEntry] = executions.ended(e)
 
   /**
    * A query has ended: one line in the log, its numbers in the application's metrics, and its report.
@@ -49,7 +49,7 @@ object LastReports extends Logging {
    * @return
    *   the report and its JSON; None if none was made
    */
-  private[report] def finished(
+  private[springbok] def finished(
       run: ExecutionEntry,
       qe: QueryExecution,
       state: PlanningState,

@@ -17,7 +17,7 @@ final case class SpringbokReportEvent(executionId: Long, report: String) extends
   private var forLog = false
 
   /** What the text says, for the application that has written it: reading a text takes as long as writing it. */
-  @transient private[report] var made: Option[QueryReport] = None
+  @transient private[springbok] var made: Option[QueryReport] = None
 
   /** On the bus, the event log's own listener passes it by: `ReportEvents` writes each event, and once. */
   override protected[spark] def logEvent: Boolean = forLog

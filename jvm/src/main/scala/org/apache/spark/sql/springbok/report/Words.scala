@@ -7,7 +7,10 @@ import java.util.Locale
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
-/** Parts of a report in words: what EXPLAIN and the page share. */
+/**
+ * Parts of a report in words: what EXPLAIN and the page share. `render/words.py` has the same words for Python;
+ * tests/spark/test_words.py compares them.
+ */
 private[springbok] object Words {
   private val units = Seq(1e12 -> "T", 1e9 -> "G", 1e6 -> "M", 1e3 -> "K")
 

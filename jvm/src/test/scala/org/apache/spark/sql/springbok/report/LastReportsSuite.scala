@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
-import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.report.ui.FinishedQueries
+import org.apache.spark.sql.springbok.{FinishedQueries, SpringbokTest}
 
 class LastReportsSuite extends SpringbokTest {
   test("a context that has stopped before its first query is let be") {

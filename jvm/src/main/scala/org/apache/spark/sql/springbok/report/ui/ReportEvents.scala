@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.report.ui
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
@@ -7,7 +8,8 @@ import scala.jdk.CollectionConverters._
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.{LatestEntries, SpringbokReportEvent}
+import org.apache.spark.sql.springbok.report.{LatestEntries, ReportJson, SpringbokReportEvent}
+import org.apache.spark.sql.springbok.report.model.QueryReport
 import org.apache.spark.status.ElementTrackingStore
 
 /**
@@ -67,9 +69,17 @@ final private[springbok] class ReportEvents(sc: SparkContext) {
   }
 }
 
-private object ReportEvents {
+private[springbok] object ReportEvents {
   private val patienceSeconds = 10L
 
   /** Reports that may wait for the event log. */
   private val mostUnderway = 100
+
+  /** The report as JSON, with less in it if the whole is larger than `most` bytes; None if even that is larger. */
+  def bounded(r: QueryReport, whole: String, most: Long): Option[String] = {
+    lazy val short = r.copy(joins = r.joins.map(_.copy(alternatives = Nil)))
+    Iterator(() => whole, () => ReportJson.write(short), () => ReportJson.write(short.copy(fragments = Nil)))
+      .map(_())
+      .find(_.getBytes(UTF_8).length <= most)
+  }
 }

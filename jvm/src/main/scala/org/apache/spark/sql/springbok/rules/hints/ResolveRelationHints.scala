@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkPlanning}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.RelationHint
 import org.apache.spark.sql.types.StringType
@@ -30,6 +30,8 @@ import org.apache.spark.sql.types.StringType
  * whole FROM. Hints override costs, but never the conditions for a right answer or the limits of a query's filters.
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
+ *
+ * '''Settings''': `spark.springbok.enabled`. A hint of an old name fails, and the message names the new one.
  */
 object ResolveRelationHints extends Rule[LogicalPlan] {
   private val hints = Map(
@@ -41,20 +43,25 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
   private val renamed = Map("NO_RUNTIME_FILTER" -> "NO_RUNTIME_FILTER_TARGET")
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED)) plan
-    else
-      plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-        case h @ UnresolvedHint(name, _, child) =>
-          val parameters = SparkPlanning.hintParameters(h)
-          val key = name.toUpperCase(Locale.ROOT)
-          renamed.get(key).foreach(fail(key, _))
-          hints.get(key).fold[LogicalPlan](h) { hint =>
-            if (parameters.isEmpty) ResolvedHint(child, hint)
-            else new Named(name, parameters, hint, conf).in(child)
-          }
+    if (!conf.getConf(SpringbokConf.ENABLED) || !plan.containsPattern(UNRESOLVED_HINT)) plan
+    else {
+      plan.foreach {
+        case h: UnresolvedHint => renamed.get(key(h)).foreach(now => throw new RenamedHint(key(h), now))
+        case _ => ()
       }
+      RuleGuard("ResolveRelationHints", plan, None)(resolved(plan))
+    }
 
-  private def fail(old: String, now: String): Nothing = throw new RenamedHint(old, now)
+  private def key(h: UnresolvedHint): String = h.name.toUpperCase(Locale.ROOT)
+
+  private def resolved(plan: LogicalPlan): LogicalPlan =
+    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) { case h: UnresolvedHint =>
+      val parameters = SparkPlanning.hintParameters(h)
+      hints.get(key(h)).fold[LogicalPlan](h) { hint =>
+        if (parameters.isEmpty) ResolvedHint(h.child, hint)
+        else new Named(h.name, parameters, hint, conf).in(h.child)
+      }
+    }
 
   /** The relations that one hint names. */
   final private class Named(name: String, parameters: Seq[Expression], hint: RelationHint, conf: SQLConf) {

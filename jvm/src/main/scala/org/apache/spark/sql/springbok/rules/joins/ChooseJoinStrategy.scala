@@ -21,13 +21,15 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *
  * '''When it leaves a join alone''': the query gave a hint that can be followed; its build side prunes partitions;
  * statistics are missing (`spark.springbok.join.defaultMode`); every strategy is ruled out; an expression above it tells which
- * file is being read ([[OpenFile]]); its condition has a function of another extension and no equality.
+ * file is being read ([[OpenFile]]); its condition has a function of another extension and no equality; its rows are coalesced
+ * into fewer partitions than there are cores; `spark.springbok.join.enabled` is false.
  *
  * '''Why the answer cannot change''': only the hint of a `Join` is set, never its inputs, type or condition, and every
  * strategy that Spark plans for a join computes the same join. Where Spark would broadcast a side, it computes some columns of
  * the other side for matching rows only. If one of them may raise an error, Spark's broadcast stays ([[DeferredErrors]]).
  *
- * '''Settings''': `spark.springbok.join.*`, `spark.springbok.stats.*`, `spark.springbok.cluster.*`.
+ * '''Settings''': `spark.springbok.join.*`, `.stats.*`, `.cluster.*` and `.history.*`; Spark's `spark.sql.join.preferSortMergeJoin`.
+ * What filters save counts, so `spark.springbok.runtimeFilter.mode`, `.wait`, `.minBenefitMs` and `.minRejection` count as well.
  */
 object ChooseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {

@@ -96,10 +96,6 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       planning: JoinPlanning
   ): Side = {
     val e = planning.stats(p)
-    val exchange = p match {
-      case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
-      case _ => None
-    }
     Side(
       SideSize(
         e.rows.map(_.value * filtered.above),
@@ -115,7 +111,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
         largestPartition =
           if (uncounted(keys, e, planning)) e.boundBytes else shuffle(p).flatMap(largestPartition(_, e)),
         sorted = partitioning.exists(_.sortedBy(keys)),
-        sent = exchange.isDefined,
+        sent = FinishedShuffle.unapply(p).isDefined,
         tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf),
         heldTables = if (partitioning.isDefined) StageHashTables.of(p, planning.conf) else 0
       ),
@@ -145,7 +141,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
 
   /** The finished shuffle that decides in which partitions the rows lie. */
   private def shuffle(p: LogicalPlan): Option[ShuffleQueryStageExec] = p match {
-    case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
+    case FinishedShuffle(s) => Some(s)
     case _: Project | _: Filter | _: Window => shuffle(p.children.head)
     case _ => None
   }

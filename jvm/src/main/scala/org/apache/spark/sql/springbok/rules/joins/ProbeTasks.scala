@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
-import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.physical.StageTasks
@@ -11,7 +10,7 @@ private[joins] object ProbeTasks {
 
   /** None if unknown. */
   def of(side: LogicalPlan, cores: Int, conf: SQLConf): Option[Double] = side match {
-    case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized =>
+    case FinishedShuffle(s) =>
       Some(new StageTasks(_ => None, cores, conf)(s))
     case FileTable(table, files) if files.bucketSpec.isEmpty =>
       // The node keeps its size: files are not counted again for each join.

@@ -45,7 +45,8 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  * Plans with dynamic partition pruning are left alone: the pruning subquery copies a join's build side, and both must stay
  * equal. Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
  *
- * '''Settings''': `spark.springbok.reorder.*`.
+ * '''Settings''': `spark.springbok.reorder.*`; and, for the cost of an order, `spark.springbok.runtimeFilter.mode`,
+ * `.join.broadcastBytesLimit` and `.join.broadcastMemoryFraction`.
  */
 object ReorderJoins extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {

@@ -12,7 +12,7 @@ sealed private[springbok] trait PushableKeys {
 
   /** See [[KeyPredicates.isAscii]]. */
   def areAscii: Boolean = this match {
-    case PushableKeys.Keys(facts, _) => KeyPredicates.isAscii(facts)
+    case PushableKeys.Keys(facts, _) => KeyPredicates.all(facts)(KeyPredicates.isAscii)
     case PushableKeys.Bound(_, value, _) => KeyPredicates.isAscii(value)
   }
 

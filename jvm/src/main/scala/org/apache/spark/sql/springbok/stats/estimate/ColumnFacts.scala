@@ -7,12 +7,15 @@ import org.apache.spark.sql.types.{DataType, DateType, IntegralType}
  *
  * @param counted
  *   number of distinct values
+ * @param dense
+ *   whether each row group has as many rows as integers in its range
  */
 final case class ColumnFacts(
     range: Option[ValueRange],
     counted: Option[Double],
     nullFraction: Option[Double],
-    valueBytes: Option[Double]
+    valueBytes: Option[Double],
+    dense: Boolean
 ) {
 
   /** @param exact whether range, nulls and rows are of all the files that there are */
@@ -42,7 +45,7 @@ final case class ColumnFacts(
   private def uniqueness(domain: Option[Double], rows: Double, exact: Boolean): Uniqueness = {
     // Counts are estimates with an error of a few percent. A range with fewer integers than rows has one twice.
     val fewest = if (exact) rows * (1 - nullFraction.getOrElse(0.0)) else rows * 0.98
-    if (exact && domain.contains(rows) && nullFraction.contains(0.0)) Uniqueness.Proven
+    if (exact && dense && domain.contains(rows) && nullFraction.contains(0.0)) Uniqueness.Proven
     else if (counted.exists(_ >= rows * 0.95) || domain.exists(d => d >= fewest && d <= rows * 1.02))
       Uniqueness.Believed
     else Uniqueness.Unknown

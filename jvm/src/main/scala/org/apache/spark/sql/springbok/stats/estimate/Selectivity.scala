@@ -225,8 +225,9 @@ object Selectivity extends PredicateHelper {
 
   private object Number {
     def unapply(e: Expression): Option[Double] = e match {
+      // NaN is above all numbers, but no place in a range.
       case Literal(v: Number, _: NumericType | DateType | TimestampType | TimestampNTZType) =>
-        Some(v.doubleValue)
+        Some(v.doubleValue).filterNot(_.isNaN)
       case Literal(v: Decimal, _) => Some(v.toDouble)
       case _ => None
     }

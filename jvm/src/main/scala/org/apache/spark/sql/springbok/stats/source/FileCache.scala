@@ -2,11 +2,9 @@ package org.apache.spark.sql.springbok.stats.source
 
 import java.util.concurrent.TimeUnit
 
-import scala.util.control.NonFatal
-
 import com.google.common.cache.{Cache, CacheBuilder}
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.springbok.catalyst.Interrupted
+import org.apache.spark.sql.springbok.catalyst.{Interrupted, Survivable}
 
 /**
  * What was read of files, as long as it fits into a fraction of the heap: a driver lives long, and the footers of a wide
@@ -54,11 +52,15 @@ final private[springbok] class FileCache[K <: AnyRef, V <: AnyRef](
       Some(value)
     } catch {
       case e @ Interrupted() => throw e
-      case NonFatal(e) =>
+      // Reading a column may also fail for a native library that the driver cannot load.
+      case e if Survivable(e) =>
         logDebug(s"$key cannot be read and is left out of the statistics.", e)
-        failed.put(key, key)
+        fail(key)
         None
     }
+
+  /** Reading it has failed, or took too long. */
+  private[source] def fail(key: K): Unit = failed.put(key, key)
 
   /** A value that would push out most of the others is not kept. */
   private[source] def keep(key: K, value: V): Unit =

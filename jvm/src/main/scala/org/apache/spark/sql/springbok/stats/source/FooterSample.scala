@@ -100,7 +100,7 @@ private[springbok] object FooterSample {
       Footer(status.getLen, read(status, hadoop).map(shared))
     }
     val opened = RemoteReads
-      .of[TableFile, Option[Footer]](chosen, identity, footers.recall(_).isDefined)(open)
+      .of[TableFile, Option[Footer]](chosen, identity, footers.recall(_).isDefined, footers.fail)(open)
       .flatten
     val known = opened.flatten
     val bytes = known.map(_.bytes).sum.toDouble

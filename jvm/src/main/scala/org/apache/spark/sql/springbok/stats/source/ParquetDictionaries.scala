@@ -95,9 +95,10 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     val parts =
       for (i <- Seq(0, files.size - 1).distinct; c <- columns)
         yield FileColumnPart(files(i), names.inFiles(c), wanted)
-    val found = RemoteReads.of[FileColumnPart, FileValues](parts, _.file, recall(_).isDefined) { p =>
-      recall(p).orElse(cache(p, end)(inFile(p, hadoop))).flatten.flatten
-    }
+    val found =
+      RemoteReads.of[FileColumnPart, FileValues](parts, _.file, recall(_).isDefined, cache.fail) { p =>
+        recall(p).orElse(cache(p, end)(inFile(p, hadoop))).flatten.flatten
+      }
     leftNs.addAndGet(start - System.nanoTime()): Unit
     found
   }

@@ -128,7 +128,8 @@ final private[springbok] class RelationStats {
         .map(_.toDouble / math.max(1.0, rows))
         .orElse(partition.map(_.nulls))
         .orElse(footer.flatMap(_.nullFraction(a.name))),
-      valueBytes = analyzed.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name)))
+      valueBytes = analyzed.flatMap(_.avgLen).map(_.toDouble).orElse(footer.flatMap(_.valueBytes(a.name))),
+      dense = partition.isEmpty && footer.exists(_.dense(a.name))
     )
 
   private def analyzedRange(a: Attribute, c: CatalogColumnStat): Option[ValueRange] = {
@@ -164,7 +165,8 @@ final private[springbok] class RelationStats {
           yield ValueRange(min, max),
       counted = c.distinctCount.map(_.toDouble),
       nullFraction = c.nullCount.map(_.toDouble / math.max(1.0, rows)),
-      valueBytes = c.avgLen.map(_.toDouble)
+      valueBytes = c.avgLen.map(_.toDouble),
+      dense = false
     )
 
   private def estimate(

@@ -20,14 +20,17 @@ private[source] object RemoteReads {
   /**
    * What `read` gives for each part of a file, None for what takes too long. No thread is started if it has to open one file
    * at most.
+   *
+   * @param late
+   *   told of each part that takes too long
    */
-  def of[A, B](parts: Seq[A], file: A => TableFile, known: A => Boolean)(
+  def of[A, B](parts: Seq[A], file: A => TableFile, known: A => Boolean, late: A => Unit)(
       read: A => Option[B]
   ): Seq[Option[B]] =
-    if (parts.count(p => remote(file(p)) && !known(p)) > 1) inParallel(parts)(read) else parts.map(read)
+    if (parts.count(p => remote(file(p)) && !known(p)) > 1) inParallel(parts, late)(read) else parts.map(read)
 
   /** As the caller's user. */
-  private def inParallel[A, B](parts: Seq[A])(read: A => Option[B]): Seq[Option[B]] = {
+  private def inParallel[A, B](parts: Seq[A], late: A => Unit)(read: A => Option[B]): Seq[Option[B]] = {
     val mostMs = SQLConf.get.getConf(StatsConf.FOOTERS_MAX_MS) + graceMs
     val user = UserGroupInformation.getCurrentUser
     val pool = ThreadUtils.newDaemonFixedThreadPool(math.min(threads, parts.size), "springbok-statistics")
@@ -36,8 +39,14 @@ private[source] object RemoteReads {
       pool
         .invokeAll(parts.map(task).asJava, mostMs, TimeUnit.MILLISECONDS)
         .asScala
-        .map(f => if (f.isCancelled) None else f.get())
         .toSeq
+        .zip(parts)
+        .map {
+          case (f, p) if f.isCancelled =>
+            late(p)
+            None
+          case (f, _) => f.get()
+        }
     catch { case e: ExecutionException => throw e.getCause }
     finally pool.shutdownNow(): Unit
   }

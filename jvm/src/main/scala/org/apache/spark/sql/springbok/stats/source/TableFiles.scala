@@ -60,9 +60,9 @@ private[springbok] object TableFiles extends Logging {
 
   private val seen = ByIdentity[FileIndex, Option[TableFiles]]()
 
-  /** The files that an index of a table format, such as Delta's, names for this query. */
+  /** The files that an index of a table format, such as Delta's, names for this query, if it has them at hand. */
   private[springbok] def named(index: FileIndex): Option[TableFiles] =
-    if (!namedByLog(index)) None
+    if (!atHand(index)) None
     else
       Option(seen.getIfPresent(index)).getOrElse {
         val found = names(index)
@@ -75,6 +75,26 @@ private[springbok] object TableFiles extends Logging {
     case _: CatalogFileIndex | _: PartitioningAwareFileIndex => false
     case _ => true
   }
+
+  /**
+   * Whether the index has the files already. Others would read the whole log, or list all partitions, of a table of which the
+   * query may need one partition: Delta's index of a table before it has planned the scan, Hudi's, and Delta Sharing's.
+   */
+  private def atHand(index: FileIndex): Boolean = {
+    val name = index.getClass.getName
+    def isOneFolder = name.startsWith("org.apache.hudi.") && index.partitionSchema.isEmpty
+    deltaWithFiles(name) || isOneFolder
+  }
+
+  /** Delta's indexes that are made of the files of one query. */
+  private val deltaWithFiles = Set(
+    "stats.PreparedDeltaFileIndex",
+    "files.TahoeBatchFileIndex",
+    "files.TahoeChangeFileIndex",
+    "files.TahoeRemoveFileIndex",
+    "files.CdcAddFileIndex",
+    "DeltaLogFileIndex"
+  ).map("org.apache.spark.sql.delta." + _)
 
   /** As `DataFrame.inputFiles` reads them. */
   private def names(index: FileIndex): Option[TableFiles] =

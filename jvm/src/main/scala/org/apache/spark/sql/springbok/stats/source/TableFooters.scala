@@ -43,6 +43,12 @@ final case class TableFooters(
   def range(name: String): Option[ValueRange] = column(name).range
 
   /**
+   * Whether the integers from the smallest to the largest of each row group are as many as its rows, so that each row may have
+   * one of its own. A column that refers to rows of its own table does not look like it: some of them are in other row groups.
+   */
+  def dense(name: String): Boolean = exact && column(name).dense
+
+  /**
    * How narrow row groups are, from 0 (each has values from the whole of the column's range) to nearly 1 (sorted); None if
    * a row group does not say.
    */
@@ -101,6 +107,10 @@ final private class FooterColumn(name: String, groups: Seq[RowGroup]) {
 
   lazy val range: Option[ValueRange] =
     Option.when(ranges.nonEmpty)(ValueRange(ranges.map(_._1.min).min, ranges.map(_._1.max).max))
+
+  lazy val dense: Boolean = groups.filter(_.rows > 0).forall { g =>
+    g.nulls.get(name).contains(0L) && g.ranges.get(name).exists(_.width + 1 == g.rows)
+  }
 
   private lazy val values: Long = ranges.map(_._2).sum
 

@@ -13,9 +13,10 @@ class ColumnStatsSuite extends AnyFunSuite {
       counted: Option[Double] = None,
       nulls: Option[Double] = Some(0.0),
       exact: Boolean = true,
-      t: DataType = LongType
+      t: DataType = LongType,
+      dense: Boolean = true
   ): ColumnStats =
-    ColumnFacts(range, counted, nulls, valueBytes = None)
+    ColumnFacts(range, counted, nulls, valueBytes = None, dense)
       .stats(t, ColumnStats.Table(rows, id = None), exact, StoredValues.unknown)
 
   test("distinct values: counted, by the range of integers, by the rows, unknown") {
@@ -39,7 +40,7 @@ class ColumnStatsSuite extends AnyFunSuite {
       }
       override def fractionWithin(low: Double, high: Double): Double = 1.0
     }
-    def sampled(range: ValueRange) = ColumnFacts(Some(range), None, Some(0.0), None)
+    def sampled(range: ValueRange) = ColumnFacts(Some(range), None, Some(0.0), None, dense = true)
       .stats(LongType, ColumnStats.Table(1000, id = None), exact = true, sample)
     val wide = sampled(ValueRange(1, 1e9))
     val both = ColumnStats.united(Seq(wide, wide))
@@ -55,10 +56,23 @@ class ColumnStatsSuite extends AnyFunSuite {
     assert(column(1000, all).uniqueness == Uniqueness.Proven)
     assert(column(1000, all, exact = false).uniqueness == Uniqueness.Believed)
     assert(column(1000, all, nulls = None).uniqueness == Uniqueness.Believed)
+    assert(column(1000, all, dense = false).uniqueness == Uniqueness.Believed)
     assert(column(1000, counted = Some(970)).uniqueness == Uniqueness.Believed)
     assert(column(1000, Some(ValueRange(1, 900))).uniqueness == Uniqueness.Unknown)
     assert(Uniqueness.Proven.min(Uniqueness.Believed) == Uniqueness.Believed)
     assert(Uniqueness.Unknown.max(Uniqueness.Believed) == Uniqueness.Believed)
+  }
+
+  // Of a table of comments, the first of each thread: those without an earlier one begin their own.
+  test("a range with one number for each row proves nothing where row groups refer to one another") {
+    def group(rows: Long, min: Double, max: Double, nulls: Long = 0) =
+      RowGroup(rows, Map("c" -> ValueRange(min, max)), Map.empty, Map("c" -> nulls))
+    def dense(groups: RowGroup*) = TableFooters(groups.map(_.rows).sum.toDouble, 1, 1, groups).dense("c")
+    assert(dense(group(100, 1, 100), group(0, 0, 0), group(50, 101, 150)))
+    assert(!dense(group(100, 1, 100), group(50, 7, 150)))
+    assert(!dense(group(100, 1, 100), group(50, 101, 150, nulls = 1)))
+    assert(!dense(group(100, 1, 100), RowGroup(50, Map.empty, Map.empty)))
+    assert(!TableFooters(150, 2, 1, Seq(group(100, 1, 100))).dense("c"))
   }
 
   test("a union's columns have the values of one domain, unless their range has room for more") {

@@ -478,6 +478,14 @@ class PlanStatsSuite extends SpringbokTest {
     }
   }
 
+  test("a comparison with NaN is not taken for a place in the range") {
+    table("halves", "SELECT id / 2 AS x FROM range(1000)")
+    val rows = new PlanStats()(
+      execution(spark.sql("SELECT * FROM halves WHERE x < double('NaN')")).optimizedPlan
+    ).rows
+    assert(rows.exists(r => r.value > 0 && r.bound == 1000 && r.most == 1000), rows)
+  }
+
   // ORC has no smallest value of a stripe that begins with NaN.
   test("NaN in an ORC file leaves no range") {
     val path = folder.resolve("nan").toString

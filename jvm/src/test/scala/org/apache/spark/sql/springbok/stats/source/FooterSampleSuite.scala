@@ -12,7 +12,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.fs.{FSDataInputStream, Path, RawLocalFileSystem}
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.{Interrupted, RuleGuard}
 import org.apache.spark.sql.springbok.conf.{SpringbokConf, StatsConf}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -148,6 +148,30 @@ class FooterSampleSuite extends SpringbokTest {
     assert(new ParquetDictionaries(relation("dictionary")).values("c").isEmpty)
     assert(new ParquetDictionaries(relation("dictionary")).values("c").isEmpty)
     assert(opened.get == 1)
+  }
+
+  // A native library that the driver may not load took the decisions of the whole query with it.
+  test("a failure to load a class was not taken for one of the file") {
+    val cache = new FileCache[String, String](_ => 1)
+    var tried = 0
+    def read = cache("key", System.nanoTime() + 1000000000L) {
+      tried += 1
+      throw new UnsatisfiedLinkError
+    }
+    assert(read.contains(None) && read.contains(None) && tried == 1)
+  }
+
+  test("each query waited for dictionaries of a store that hangs", Slow) {
+    distant("hanging", 2, "concat('c', id % 5) AS c")
+    val opened = new AtomicInteger
+    DistantFileSystem.opening = _ => {
+      opened.incrementAndGet()
+      Thread.sleep(60000)
+    }
+    conf(StatsConf.FOOTERS_MAX_MS.key -> "10") {
+      assert(new ParquetDictionaries(relation("hanging")).values("c").isEmpty && opened.get == 2)
+      assert(new ParquetDictionaries(relation("hanging")).values("c").isEmpty && opened.get == 2)
+    }
   }
 
   // A long-lived driver of wide tables filled up.

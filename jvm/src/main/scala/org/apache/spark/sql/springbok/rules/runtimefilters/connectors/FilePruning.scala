@@ -45,7 +45,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!takesKeys || boundsAreJavaStrings && !KeyPredicates.isAscii(k)) None
+    else if (!takesKeys || !KeyPredicates.all(k)(boundsHold)) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -84,7 +84,7 @@ final private[springbok] class FilePruning(
   private def boundOf(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!takesKeys || boundsAreJavaStrings && !KeyPredicates.isAscii(value)) None
+      else if (!takesKeys || !boundsHold(value)) None
       else {
         val pruned = Estimate
           .number(value)
@@ -154,9 +154,12 @@ final private[springbok] class FilePruning(
   /** Whether a table format's log names the files. */
   private lazy val byLog = TableFiles.namedByLog(scan.relation.location)
 
-  /** Whether the source keeps smallest and largest values as Java's strings. */
-  private def boundsAreJavaStrings: Boolean =
-    column.dataType.isInstanceOf[StringType] && (isOrc || byLog)
+  /** Whether the smallest and largest values that the source keeps are compared with a key as its rows are. */
+  private def boundsHold(key: Any): Boolean = column.dataType match {
+    case _: StringType if isOrc || byLog => KeyPredicates.isAscii(key)
+    case TimestampType if byLog => KeyPredicates.hasOffsetInMinutes(key)
+    case _ => true
+  }
 
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
   private def counted: Boolean = footers.exists(all)

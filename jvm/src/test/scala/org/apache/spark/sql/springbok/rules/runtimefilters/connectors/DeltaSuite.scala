@@ -2,12 +2,14 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions}
 import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf}
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.report.model.SinkEntry
 import org.apache.spark.sql.springbok.stats.estimate.Source
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.sql.springbok.stats.source.TableFiles
 
 /** Tables of Delta's catalog: which files are read, and that the rows are the same. */
 class DeltaSuite extends FactAndDimTest {
@@ -56,6 +58,29 @@ class DeltaSuite extends FactAndDimTest {
       val df = joined("sorted", column)
       assert(files(df) == 1, why(df))
     }
+
+  // Delta 3.2 and 3.3 write the smallest and largest timestamp up to 59 s late where an offset has seconds.
+  test("a log is not asked for timestamps of days when offsets had seconds") {
+    val location = folder.resolve("delta").resolve("old_times")
+    def times(from: Int) = s"id, timestamp_seconds(-1600000000 + $from + id * 60) AS ts"
+    spark.sql(
+      s"CREATE TABLE old_times USING delta LOCATION '$location' AS SELECT ${times(0)} FROM range(1000)"
+    )
+    spark.sql(s"INSERT INTO old_times SELECT ${times(1000000)} FROM range(1000)")
+    table("moments", s"SELECT id AS k, id % 3 AS grp, ts FROM (SELECT ${times(0)} FROM range(1000))")
+    val df = conf(shuffled: _*)(
+      same("SELECT f.id FROM old_times f JOIN moments d ON f.ts = d.ts WHERE d.k < 30 AND d.grp = 1")
+    )
+    assert(used(df).nonEmpty && files(df) == spark.table("old_times").inputFiles.length, why(df))
+  }
+
+  // Its files may be a million, of which the query needs those of one partition.
+  test("a table whose scan is not planned yet is not listed") {
+    val indexes = execution(spark.table("sorted")).analyzed
+      .collect { case r: LogicalRelation => r.relation }
+      .collect { case fs: HadoopFsRelation => fs.location }
+    assert(indexes.size == 1 && TableFiles.of(indexes.head).isEmpty, indexes.map(_.getClass))
+  }
 
   test("keys that are too many to list become ranges") {
     val df = joined("sorted", "id", "d.k BETWEEN 1000 AND 1999 AND d.k % 2 = 0 OR d.k BETWEEN 7000 AND 7100")
