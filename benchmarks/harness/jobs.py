@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Job = Callable[["SparkSession"], tuple[Any, int]]
 """Runs the queries. Returns the answer and the number of queries."""
-HEAD = ["job", "queries", "arm", "seconds", "first arm / arm", "spread", "rules s", "rules / time"]
+HEAD = ["job", "queries", "arm", "seconds", "first arm / arm", "spread", "rules s", "rules / time", "on a core"]
 
 
 @dataclass
@@ -29,6 +29,8 @@ class Runs:
     queries: int = 0
     seconds: list[float] = field(default_factory=list)
     rules: list[float] = field(default_factory=list)
+    rules_cpu: list[float] = field(default_factory=list)
+    """The part of the rules' time on a core: on two cores, they wait for the tasks that run beside them."""
 
 
 def measured(spark: SparkSession, name: str, job: Job, arms: dict[str, Arm], runs: int) -> dict[str, Runs]:
@@ -42,19 +44,24 @@ def measured(spark: SparkSession, name: str, job: Job, arms: dict[str, Arm], run
     for i in range(-1, runs):
         for arm in arms if i % 2 else reversed(arms):
             with applied(spark, arms[arm]):
-                before = sum(measure.rules_ms(spark).values())
+                before, before_cpu = _rules_s(spark)
                 start = time.perf_counter()
                 answers[arm], found[arm].queries = job(spark)
                 took = time.perf_counter() - start
-                rules = (sum(measure.rules_ms(spark).values()) - before) / 1000
+                rules, cpu = _rules_s(spark)
                 spark.catalog.clearCache()
             if i >= 0:
                 found[arm].seconds.append(round(took, 3))
-                found[arm].rules.append(rules)
+                found[arm].rules.append(rules - before)
+                found[arm].rules_cpu.append(cpu - before_cpu)
     first = next(iter(answers.values()))
     if any(a != first for a in answers.values()):
         raise SpringbokError(f"The answers of {name} differ.")
     return found
+
+
+def _rules_s(spark: SparkSession) -> tuple[float, float]:
+    return sum(measure.rules_ms(spark).values()) / 1000, sum(measure.rules_cpu_ms(spark).values()) / 1000
 
 
 def rows(name: str, runs: Mapping[str, Runs]) -> list[list[str]]:
@@ -62,8 +69,8 @@ def rows(name: str, runs: Mapping[str, Runs]) -> list[list[str]]:
     base = next(iter(runs.values())).seconds
     made = []
     for arm, r in runs.items():
-        took, rules = statistics.median(r.seconds), statistics.median(r.rules)
+        took, rules, cpu = (statistics.median(x) for x in (r.seconds, r.rules, r.rules_cpu))
         figures = [f"{took:.2f}", *ratios(base, r.seconds)]
-        made.append([name, str(r.queries), arm, *figures, f"{rules:.2f}", f"{rules / took:.1%}"])
+        made.append([name, str(r.queries), arm, *figures, f"{rules:.2f}", f"{rules / took:.1%}", f"{cpu / took:.1%}"])
         print("  ".join(made[-1]), flush=True)
     return made

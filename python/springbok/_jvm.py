@@ -73,12 +73,11 @@ def is_active(spark: SparkSession) -> bool:
     Raises:
         SpringbokError: the session is a Spark Connect session, or stopped, or its JVM has ended.
     """
-    from py4j.protocol import Py4JError, Py4JNetworkError
+    from py4j.protocol import Py4JError
 
     try:
-        return bool(gateway(spark).isActive(spark._jsparkSession))
-    except Py4JNetworkError as e:
-        raise SpringbokError("The JVM of this session has ended: restart Python and make a new session.") from e
+        with living():
+            return bool(gateway(spark).isActive(spark._jsparkSession))
     except Py4JError:  # there is no such class
         return False
 
@@ -88,7 +87,8 @@ def refusal(spark: SparkSession) -> str | None:
     from py4j.protocol import Py4JError
 
     try:
-        why: str | None = _own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal()
+        with living():
+            why: str | None = _own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal()
     except Py4JError:  # there is no such class
         return None
     return why
@@ -119,13 +119,25 @@ def java_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
 
 
 @contextmanager
+def living() -> Iterator[None]:
+    """Turn what py4j raises of a JVM that has ended into one sentence: errors of its own, or the socket's."""
+    from py4j.protocol import Py4JNetworkError
+
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as e:
+        raise SpringbokError("The JVM of this session has ended: restart Python and make a new session.") from e
+
+
+@contextmanager
 def spark_errors(what: str = "Spark cannot plan this query, so there is no report of it") -> Iterator[None]:
     """Turn what Spark raises into one sentence."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
-        yield
+        with living():
+            yield
     except (PySparkException, Py4JError) as e:
         raise SpringbokError(f"{what}: {first_line(e)[:300]}") from e
 

@@ -58,7 +58,8 @@ class Classic:
 
     def last(self, n: int) -> list[dict[str, Any]]:
         """See `Server`."""
-        reports: list[dict[str, Any]] = json.loads(_jvm.text(self.gateway.last(self.spark._jsparkSession, n)))
+        with _jvm.living():
+            reports: list[dict[str, Any]] = json.loads(_jvm.text(self.gateway.last(self.spark._jsparkSession, n)))
         return reports
 
 

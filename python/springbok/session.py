@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from springbok import jar
-from springbok._jvm import is_active
+from springbok._jvm import is_active, living
 from springbok.errors import SpringbokError
 from springbok.settings import checked
 
@@ -59,7 +59,8 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     if _is_remote(builder):
         return _with(builder, values)
     jvm = _launched()
-    spark = jar.launched(jvm) if jvm is not None else jar.installed()
+    with living():
+        spark = jar.launched(jvm) if jvm is not None else jar.installed()
     path = jar.find(spark)
     if path is None:
         warnings.warn(f"{jar.missing(spark)}; Spark plans alone.", stacklevel=2)

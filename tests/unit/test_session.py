@@ -10,6 +10,7 @@ import pytest
 import springbok
 from pyspark.sql import SparkSession
 from springbok import settings
+from springbok._jvm import living
 from springbok.comparison import answer
 
 
@@ -69,3 +70,8 @@ def test_an_unknown_query_of_the_demo_is_one_sentence() -> None:
 def test_answers_are_equal_to_nine_digits_at_any_depth() -> None:
     rows = [[({"b": [0.1 + 0.2], "a": 1}, None)], [({"a": 1, "b": [0.3]}, None)]]
     assert answer([rows[0]]) == answer([rows[1]])
+
+
+def test_a_jvm_that_has_ended() -> None:
+    with pytest.raises(springbok.SpringbokError, match="has ended: restart Python"), living():
+        raise ConnectionRefusedError(111, "Connection refused")

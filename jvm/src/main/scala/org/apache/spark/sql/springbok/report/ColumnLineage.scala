@@ -107,7 +107,9 @@ final private[report] class ColumnLineage(target: Option[String]) {
       align(made, p.children.map(_.output))
     else {
       val from = if (p.references.nonEmpty) p.references.toSeq else p.children.flatMap(_.output)
-      made.foreach(learn(_, from.flatMap(columns).toSet))
+      // One set for all: there may be thousands of columns.
+      val all = from.flatMap(columns).toSet
+      made.foreach(learn(_, all))
     }
   }
 

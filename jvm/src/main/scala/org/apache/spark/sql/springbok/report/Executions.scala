@@ -8,6 +8,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.SparkListenerJobStart
 import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
+import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 
 /** The runs of queries, as Spark's events tell of them. Finished ones are kept as long as their queries. */
@@ -44,6 +45,9 @@ final private[springbok] class Executions {
     val run = Option(running.remove(e.executionId))
     Option(e.qe).map { qe =>
       def shown(text: Option[String]) = text.flatMap(QueryIdentity.shown(qe.sparkSession, _))
+      // Servers describe a run by its SQL text.
+      def described(text: Option[String]) =
+        shown(text.filter(_ => qe.sparkSession.sessionState.conf.getConf(ReportConf.LITERALS)))
       val ms = e.duration / 1000000
       val entry = ExecutionEntry(
         id = e.executionId,
@@ -51,8 +55,8 @@ final private[springbok] class Executions {
         startMs = run.fold(e.time - ms)(_.time),
         durationMs = ms,
         // Spark describes a run by its job description or, without one, by its call site.
-        callSite = shown(run.filter(r => r.jobs && r.jobDescription.isEmpty).map(_.description)),
-        jobDescription = shown(run.flatMap(_.jobDescription)),
+        callSite = described(run.filter(r => r.jobs && r.jobDescription.isEmpty).map(_.description)),
+        jobDescription = described(run.flatMap(_.jobDescription)),
         jobGroup = shown(run.flatMap(_.jobGroup))
       )
       finished.put(qe, entry)

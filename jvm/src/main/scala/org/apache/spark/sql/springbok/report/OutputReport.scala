@@ -29,7 +29,7 @@ final private[springbok] class OutputReport(analyzed: LogicalPlan) {
   }
 
   def entries: Seq[OutputEntry] =
-    columns.map(c => OutputEntry(name(c), c.dataType.sql, lineage.sources(c.values)))
+    columns.map(c => OutputEntry(name(c), c.dataType.sql, OutputReport.some(lineage.sources(c.values))))
 
   /** Columns of base tables that decide which rows there are. */
   def predicates: Seq[String] = lineage.predicates
@@ -50,6 +50,13 @@ final private[springbok] class OutputReport(analyzed: LogicalPlan) {
 }
 
 private[springbok] object OutputReport {
+
+  /** Columns that one column comes from. A function of users makes each of thousands of columns from all of them. */
+  private val mostSources = 100
+
+  private def some(sources: Seq[String]): Seq[String] =
+    if (sources.size <= mostSources) sources
+    else sources.take(mostSources) :+ s"and ${sources.size - mostSources} more"
 
   /** The command, if the plan is its result. */
   private def statement(p: LogicalPlan): LogicalPlan = p match {

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.springbok.report
 
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
+
 /** What all parts of the report do with numbers and texts. */
 private[springbok] object Shown {
 
@@ -18,7 +21,8 @@ private[springbok] object Shown {
 
   /** A text without numbers of expressions such as `#12L`, which mean nothing to a reader. */
   def plain(text: String, most: Int = 160): String = {
-    val t = text.replaceAll("#\\d+L?", "")
+    // What is cut first may no longer match the pattern of what is secret.
+    val t = Utils.redact(SQLConf.get.stringRedactionPattern, text).replaceAll("#\\d+L?", "")
     if (t.length <= most) t else t.take(most - 1) + "…"
   }
 }

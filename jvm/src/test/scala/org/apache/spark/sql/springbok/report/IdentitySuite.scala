@@ -117,6 +117,24 @@ class IdentitySuite extends SpringbokTest {
     }
   }
 
+  // Thrift servers describe a run by its SQL text.
+  test("the description of a run can hold the query's literals") {
+    spark.sparkContext.setJobGroup("statement-7", secret)
+    try
+      for (shown <- Seq(true, false)) conf(ReportConf.LITERALS.key -> shown.toString) {
+        spark.sql(secret).collect(): Unit
+        val json = LastReports.last(spark, 1).head
+        assert(json.contains("secret") == shown && json.contains("statement-7"), json)
+      }
+    finally spark.sparkContext.clearJobGroup()
+  }
+
+  test("a text is cut after it is redacted") {
+    conf("spark.sql.redaction.string.regex" -> "'eyJ[^']+'") {
+      assert(!Shown.plain("token = 'eyJ" + "a" * 200 + "'").contains("eyJ"))
+    }
+  }
+
   test("writes are told from queries") {
     spark.sql(s"CREATE TABLE made USING parquet AS $sql")
     spark.sql(s"INSERT INTO made $sql")

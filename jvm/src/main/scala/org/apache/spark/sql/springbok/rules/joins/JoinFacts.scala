@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.JoinConf
@@ -102,7 +103,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
         e.rowBytes,
         e.boundBytes,
         boundRows = e.rows.map(_.bound),
-        mostBytes = e.mostBytes,
+        mostBytes = if (isMeasured(p)) e.mostBytes else e.mostBytes(p.output),
         keyBytes = keyBytes(keys, e)
       ),
       Layout(
@@ -123,6 +124,12 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       ),
       filtered
     )
+  }
+
+  /** Whether values that reach the side have been measured, in a stage or a cached table. */
+  private def isMeasured(p: LogicalPlan): Boolean = p.collectLeaves().exists {
+    case _: LogicalQueryStage | _: InMemoryRelation => true
+    case _ => false
   }
 
   /** Whether all rows lie in one partition: a join with another such side makes no exchange. */

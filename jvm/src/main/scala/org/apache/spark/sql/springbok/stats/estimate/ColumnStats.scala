@@ -55,11 +55,13 @@ object ColumnStats {
     def together(values: Seq[Double]) = math.max(values.max, math.min(room, values.sum))
     val distinct = all(_.distinct).map { each =>
       lazy val ndv = together(each.map(_.value))
+      // Strings have no range that bounds their values.
+      def atMost = if (range.isDefined) together(each.map(_.atMost)) else each.map(_.atMost).sum
       if (each.exists(_.isInstanceOf[Distinct.Sampled]))
-        new Distinct.Sampled(together(each.map(_.atMost)), Option.when(each.forall(_.tight))(ndv))
+        new Distinct.Sampled(atMost, Option.when(each.forall(_.tight))(ndv))
       else if (each.forall(_.tight))
-        Distinct.Estimated(ndv, if (each.forall(d => d.atMost <= d.value)) ndv else each.map(_.atMost).sum)
-      else Distinct.UpperBound(ndv)
+        Distinct.Estimated(ndv, if (each.forall(d => d.atMost <= d.value)) atMost else each.map(_.atMost).sum)
+      else Distinct.UpperBound(atMost)
     }
     val nulls = all(c => c.nullFraction.map(_ * c.table.rows))
     ColumnStats(

@@ -76,7 +76,9 @@ private[operator] object AggregateStats {
     keys
       .groupBy(_.flatMap(a => child.columns(a).table.id))
       .map { case (table, columns) =>
-        val all = columns.map(_.flatMap(values).getOrElse(Double.PositiveInfinity)).product
+        // A key without a value has one group, of null.
+        val all =
+          columns.map(_.flatMap(values).fold(Double.PositiveInfinity)(math.max(1.0, _))).product
         val rows = table.flatMap(_ => columns.flatten.map(child.columns(_).table.rows).maxOption)
         rows.fold(all)(n => math.min(all, n + 1))
       }

@@ -108,7 +108,9 @@ final private[springbok] class RelationStats {
   }
 
   private def analyzed(fs: HadoopFsRelation, n: Double): Rows =
-    Rows(n, n, Source.Analyzed, most = if (currentFiles(fs).isDefined) n else Long.MaxValue.toDouble)
+    Rows(n, n, Source.Analyzed, most = if (currentFiles(fs).isDefined) n else unbounded)
+
+  private def unbounded = Long.MaxValue.toDouble
 
   private def columnFacts(
       a: Attribute,
@@ -144,7 +146,15 @@ final private[springbok] class RelationStats {
   def reported(output: Seq[Attribute], s: Statistics, source: Source): Estimate = {
     // Some connectors give the largest number for an unknown one.
     val counted = s.rowCount.filter(_ < Long.MaxValue).map(_.toDouble)
-    val rows = counted.map(n => Rows(n, n, source))
+    val rows = counted.map { n =>
+      source match {
+        // A guess by Spark, as of the plan that a checkpoint keeps.
+        case Source.Estimated => Rows(n, unbounded, source, unbounded)
+        // Nobody knows whether the table has changed since.
+        case Source.Analyzed => Rows(n, n, source, unbounded)
+        case _ => Rows(n, n, source)
+      }
+    }
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val table = ColumnStats.Table(n.value, output.headOption.map(_.exprId))
       output.map { a =>

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.stats.estimate
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, AttributeReference}
 import org.apache.spark.sql.springbok.stats.source.{RowGroup, TableFooters}
-import org.apache.spark.sql.types.{DataType, DoubleType, LongType}
+import org.apache.spark.sql.types.{DataType, DoubleType, LongType, StringType}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What follows from what a source reports of columns. */
@@ -80,6 +80,9 @@ class ColumnStatsSuite extends AnyFunSuite {
     assert(ColumnStats.united(same).distinct.contains(Distinct.Estimated(50, 50)))
     val apart =
       Seq(column(1000, Some(ValueRange(1, 50))), column(3000, Some(ValueRange(51, 70)), nulls = Some(0.5)))
+    // Texts have no range. Each month may have other ones.
+    val months = Seq.fill(12)(column(1000, counted = Some(900), t = StringType))
+    assert(ColumnStats.united(months).distinct.map(d => (d.value, d.atMost)).contains((900.0, 10800.0)))
     val united = ColumnStats.united(apart)
     assert(united.ndv.contains(70.0) && united.table == ColumnStats.Table(4000, None))
     assert(united.nullFraction.contains(0.375) && united.uniqueness == Uniqueness.Unknown)

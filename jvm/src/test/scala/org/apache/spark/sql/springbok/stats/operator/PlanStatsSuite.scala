@@ -433,6 +433,35 @@ class PlanStatsSuite extends SpringbokTest {
     assert(estimate("SELECT length(t) FROM texts").rowBytes == 16)
   }
 
+  // A connector tells no lengths, and neither does a function of users.
+  test("texts whose length nothing tells may be long") {
+    val told = estimate("SELECT k, t FROM texts")
+    val untold = estimate("SELECT k, lpad('a', k, 'b') AS x FROM texts")
+    def most(sql: String) = {
+      val e = estimate(sql)
+      e.mostBytes(execution(spark.sql(sql)).optimizedPlan.output).get - e.mostBytes.get
+    }
+    assert(most("SELECT k, t FROM texts") == 0 && told.mostBytes.exists(_ > 2000 * 1000))
+    assert(most("SELECT k, lpad('a', k, 'b') AS x FROM texts") == 2000 * 512 && untold.rowBytes < 100)
+  }
+
+  test("groups: nulls are one more, and no column has no group") {
+    val flags = (1 to 5).map(i => s"IF(id % ${i + 1} = 0, 1, NULL) AS f$i").mkString(", ")
+    table("flagged", s"SELECT id % 10 AS k, $flags, CAST(NULL AS INT) AS none FROM range(10000)")
+    val all = estimate("SELECT k, count(*) FROM flagged GROUP BY k, f1, f2, f3, f4, f5, none").rows.get
+    assert(all.bound >= 320 && all.bound <= 10000, all)
+  }
+
+  test("rows that Spark has guessed, or that nobody has checked, bound nothing") {
+    table("skewed", "SELECT id, IF(id % 2 = 0, 0, id) AS customer FROM range(10000)")
+    spark.sql("ANALYZE TABLE skewed COMPUTE STATISTICS FOR ALL COLUMNS")
+    conf("spark.sql.cbo.enabled" -> "true") {
+      val checked = spark.sql("SELECT * FROM skewed WHERE customer = 0").localCheckpoint()
+      val rows = new PlanStats()(execution(checked).optimizedPlan).rows
+      assert(rows.forall(_.most > 10000), rows)
+    }
+  }
+
   // Without the writer's count of bytes such texts were once as wide as any text.
   test("the width of texts that are stored by a dictionary, where the writer has not counted their bytes") {
     val path = folder.resolve("uncounted").toString
