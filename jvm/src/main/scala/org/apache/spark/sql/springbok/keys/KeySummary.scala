@@ -37,8 +37,8 @@ final class KeySummary(keys: Seq[(DataType, Long)], limit: Int, mergeBytes: Long
   def begin(partition: Int): Array[KeyFacts] = {
     val context = TaskContext.get()
     // Every task of the stage sees the same number of tasks, so all decide alike.
-    val share = mergeBytes / (if (context == null) 1 else context.numPartitions())
-    val mine = fresh(math.min(share, taskBytes), share)
+    val share = math.min(mergeBytes / (if (context == null) 1 else context.numPartitions()), taskBytes)
+    val mine = fresh(share, share)
     if (context != null) {
       context.addTaskCompletionListener[Unit] { c =>
         if (!c.isFailed() && !c.isInterrupted()) add(KeySummary.Partial(partition, mine))

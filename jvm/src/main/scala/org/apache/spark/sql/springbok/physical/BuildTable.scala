@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.physical
 
+import org.apache.orc.OrcConf
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -115,11 +116,18 @@ private[sql] object BuildTable extends PredicateHelper {
     val lenient = r.options.keys.exists(o => lenientOptions.exists(_.equalsIgnoreCase(o)))
     format.getClass match {
       case _ if lenient => None
-      case c if c == classOf[ParquetFileFormat] || c == classOf[OrcFileFormat] => Some(c)
+      case c if c == classOf[ParquetFileFormat] || c == classOf[OrcFileFormat] && !readByPosition(r) =>
+        Some(c)
       case c if c.getName == "org.apache.spark.sql.delta.DeltaParquetFileFormat" => Some(format)
       case _ => None
     }
   }
+
+  /** An application's Hadoop settings, which are no part of the source, may tell ORC to. */
+  private def readByPosition(r: HadoopFsRelation): Boolean =
+    OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(
+      r.sparkSession.sessionState.newHadoopConfWithOptions(r.options)
+    )
 
   /** Readers that leave out files may leave out others when the query runs again. */
   private val lenientOptions = Seq("ignoreCorruptFiles", "ignoreMissingFiles")

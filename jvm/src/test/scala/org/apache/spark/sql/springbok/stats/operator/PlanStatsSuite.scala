@@ -453,7 +453,9 @@ class PlanStatsSuite extends SpringbokTest {
   }
 
   test("rows that Spark has guessed, or that nobody has checked, bound nothing") {
-    table("skewed", "SELECT id, IF(id % 2 = 0, 0, id) AS customer FROM range(10000)")
+    spark.sql(
+      "CREATE TABLE skewed USING parquet AS SELECT id, IF(id % 2 = 0, 0, id) AS customer FROM range(10000)"
+    )
     spark.sql("ANALYZE TABLE skewed COMPUTE STATISTICS FOR ALL COLUMNS")
     conf("spark.sql.cbo.enabled" -> "true") {
       val checked = spark.sql("SELECT * FROM skewed WHERE customer = 0").localCheckpoint()

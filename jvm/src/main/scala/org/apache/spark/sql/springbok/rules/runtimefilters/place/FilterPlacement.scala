@@ -160,7 +160,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         BuildSides.summarizedKeys(keys),
         planning.conf.getConf(FilterConf.IN_LIMIT),
         planning.mergeBytes(exchange),
-        planning.cluster.summaryLimit
+        planning.taskBytes
       )
     }
 

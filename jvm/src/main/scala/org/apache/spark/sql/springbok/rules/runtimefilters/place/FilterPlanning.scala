@@ -43,9 +43,13 @@ final private[springbok] class FilterPlanning(
   /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
   def mergeBytes(exchange: SparkPlan): Long = {
     val most = cluster.mergeLimit(conf.getConf(FilterConf.MERGE_BYTES))
-    if (!BuildSides.isBroadcast(exchange)) most
-    else math.min(most, ResultLimit.bytes(SparkSession.active.sparkContext.conf) / 10)
+    if (!BuildSides.isBroadcast(exchange)) most else math.min(most, resultLimit / 10)
   }
+
+  /** Bytes of the summary of one task. Spark drops the result of any task, of a shuffle as well, that is above its limit. */
+  def taskBytes: Long = math.min(cluster.summaryLimit, resultLimit / 4)
+
+  private def resultLimit = ResultLimit.bytes(SparkSession.active.sparkContext.conf)
 
   /** Time in ms of all cores for work in ns of one core. */
   def ms(ns: Double): Double = ns / 1e6 / cluster.cores
