@@ -146,15 +146,8 @@ final private[springbok] class RelationStats {
   def reported(output: Seq[Attribute], s: Statistics, source: Source): Estimate = {
     // Some connectors give the largest number for an unknown one.
     val counted = s.rowCount.filter(_ < Long.MaxValue).map(_.toDouble)
-    val rows = counted.map { n =>
-      source match {
-        // A guess by Spark, as of the plan that a checkpoint keeps.
-        case Source.Estimated => Rows(n, unbounded, source, unbounded)
-        // Nobody knows whether the table has changed since.
-        case Source.Analyzed => Rows(n, n, source, unbounded)
-        case _ => Rows(n, n, source)
-      }
-    }
+    // A guess by Spark, as of the plan that a checkpoint keeps, bounds nothing.
+    val rows = counted.map(n => Rows(n, if (source == Source.Estimated) unbounded else n, source))
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val table = ColumnStats.Table(n.value, output.headOption.map(_.exprId))
       output.map { a =>
