@@ -60,9 +60,9 @@ private[springbok] object TableFiles extends Logging {
 
   private val seen = ByIdentity[FileIndex, Option[TableFiles]]()
 
-  /** The files that an index of a table format, such as Delta's, names for this query, if it has them at hand. */
+  /** The files that an index of a table format, such as Delta's, names for this query. */
   private[springbok] def named(index: FileIndex): Option[TableFiles] =
-    if (!atHand(index)) None
+    if (!mayBeAsked(index)) None
     else
       Option(seen.getIfPresent(index)).getOrElse {
         val found = names(index)
@@ -77,13 +77,13 @@ private[springbok] object TableFiles extends Logging {
   }
 
   /**
-   * Whether the index has the files already. Others would read the whole log, or list all partitions, of a table of which the
-   * query may need one partition: Delta's index of a table before it has planned the scan, Hudi's, and Delta Sharing's.
+   * Whether the index is asked for its files. Delta's index of a table before it has planned the scan, and Delta Sharing's,
+   * would read the whole log of a table of which the query may need one partition. Hudi's index lists all partitions: without
+   * its rows, a filter may be made of the wrong side.
    */
-  private def atHand(index: FileIndex): Boolean = {
+  private def mayBeAsked(index: FileIndex): Boolean = {
     val name = index.getClass.getName
-    def isOneFolder = name.startsWith("org.apache.hudi.") && index.partitionSchema.isEmpty
-    deltaWithFiles(name) || isOneFolder
+    deltaWithFiles(name) || name.startsWith("org.apache.hudi.")
   }
 
   /** Delta's indexes that are made of the files of one query. */
