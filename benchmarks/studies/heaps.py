@@ -68,7 +68,8 @@ def _measured(out: Path) -> dict[str, _Records]:
 def _table(runs: dict[str, _Records]) -> Table:
     ordered = sorted(runs, key=lambda key: [float(part.rstrip("g")) for part in key.split()])
     rows: list[list[Any]] = [_HEAD, *([*key.split(), *_cells(runs[key])] for key in ordered)]
-    return Table(_NAME, "Growing data and shrinking heaps", rows, {"runs": {key: runs[key] for key in ordered}}, "by row")
+    details = {"runs": {key: runs[key] for key in ordered}}
+    return Table(_NAME, "Growing data and shrinking heaps", rows, details, memory="by row")
 
 
 def _cells(records: _Records) -> list[str]:

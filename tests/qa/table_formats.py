@@ -73,7 +73,8 @@ CAPABILITIES = {
 }
 
 _INTRODUCTION = """\
-`python -m qa.table_formats` ([how to run it](../contribute/testing.md#differential-fuzzing)) writes this page: how many tests of each capability passed on each Spark line. A
+`python -m qa.table_formats` ([how to run it](../contribute/testing.md#differential-fuzzing)) writes this page: how many
+tests of each capability passed on each Spark line. A
 dash means that the format has no release for the line, or that its tests do not run there.
 Delta, Iceberg and Hudi have no release for Spark 4.3. [Limits](limits.md#table-formats) says what is missing, and
 [Connectors](../contribute/connectors.md) how a scan is told of a filter."""
