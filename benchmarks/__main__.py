@@ -115,7 +115,7 @@ def _study(args: argparse.Namespace) -> int:
     print(table.title)
     for row in table.rows:
         print(*row, sep="\t")
-    results.save_table(args.out, table, args)
+    results.save_table(table, args)
     return 0
 
 

@@ -58,18 +58,22 @@ def save(path: Path, results: dict[str, Any], keep: bool) -> None:
     """Write the results of a suite; `keep` keeps the note and the queries that were not run again."""
     if keep and path.exists():
         old = read(path)
-        new = {r["query"]: r for r in results["queries"]}
         note = {"note": old["note"]} if "note" in old else {}
-        queries = [new.pop(r["query"], r) for r in old["queries"]] + list(new.values())
-        results = results | note | {"queries": queries}
+        results = results | note | {"queries": merged(old["queries"], results["queries"])}
     write(path, results)
 
 
-def save_table(folder: Path, table: Table, args: argparse.Namespace) -> None:
+def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records of all queries: those that were run again in their old places, then those that are new."""
+    left = {r["query"]: r for r in new}
+    return [left.pop(r["query"], r) for r in old] + list(left.values())
+
+
+def save_table(table: Table, args: argparse.Namespace) -> None:
     """Write the result of a study that ran with these arguments."""
     where = machine(args.master, table.memory or args.memory)
     document = {"title": table.title, "command": args.line, **where, "table": table.rows, **table.details}
-    write(folder / f"{table.name}.json", document)
+    write(args.out / f"{table.name}.json", document)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def _measure(args: argparse.Namespace, heap: str, e: runner.Experiment, key: str
 
 def _keep(args: argparse.Namespace, key: str, record: dict[str, Any]) -> None:
     runs = _measured(args.out)
-    runs[key] = [r for r in runs.get(key, []) if r["query"] != record["query"]] + [record]
-    results.save_table(args.out, _table(runs), args)
+    runs[key] = results.merged(runs.get(key, []), [record])
+    results.save_table(_table(runs), args)
 
 
 def _measured(out: Path) -> dict[str, _Records]:

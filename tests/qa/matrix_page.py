@@ -85,7 +85,7 @@ def write(results: dict[str, Any]) -> None:
 def page(results: dict[str, Any]) -> str:
     """The page's text."""
     labels = sorted(results)
-    names = [label.replace("_", ", Scala ") for label in labels]
+    names = headings(labels)
     tests = {t: [_cell(results[label]["tests"], groups) for label in labels] for t, groups in CAPABILITIES.items()}
     lacks = [f"## Missing on Spark {line}\n\n" + "\n".join(f"- {r}" for r in why) for line, why in LACKS.items()]
     return (
@@ -101,6 +101,11 @@ def page(results: dict[str, Any]) -> str:
         )
         + "\n"
     )
+
+
+def headings(labels: list[str]) -> list[str]:
+    """The lines' labels for people: 3.5, Scala 2.12."""
+    return [label.replace("_", ", Scala ") for label in labels]
 
 
 def markdown(head: list[str], rows: dict[str, list[Any]]) -> str:

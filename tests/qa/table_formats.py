@@ -16,7 +16,7 @@ import lines
 import sbt
 
 from qa.matrix import outcome, suites
-from qa.matrix_page import markdown
+from qa.matrix_page import headings, markdown
 
 _DOCS = sbt.ROOT / "docs"
 RESULTS = _DOCS / "table-formats.json"
@@ -92,7 +92,7 @@ def measured(line: lines.Line) -> dict[str, str]:
 def page(results: dict[str, dict[str, str]]) -> str:
     """The page's text."""
     labels = sorted(label for label, tests in results.items() if tests)
-    head = ["", *(label.replace("_", ", Scala ") for label in labels)]
+    head = ["", *headings(labels)]
     parts = ["# Table formats", _INTRODUCTION, "## Versions of the tests", _versions()]
     for form, capabilities in CAPABILITIES.items():
         rows = {name: [_cell(results[x], tests) for x in labels] for name, tests in capabilities.items()}
@@ -104,7 +104,7 @@ def _versions() -> str:
     every = sorted(lines.every(), key=lambda line: line.label)
     known = sorted({name for line in every for name in line.formats})
     rows = {name.title(): [line.formats.get(name, "-") for line in every] for name in known}
-    return markdown(["", *(f"{line.name}, Scala {line.scala}" for line in every)], rows)
+    return markdown(["", *headings([line.label for line in every])], rows)
 
 
 def _cell(tests: dict[str, str], pattern: str) -> str:

@@ -32,12 +32,13 @@ object RuleGuard extends Logging {
   private val spent = new ConcurrentHashMap[String, Spent]()
 
   /** Time in ns in each of Springbok's rules since the JVM started, for the benchmarks. */
-  def spentNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, s) =>
-    rule -> s.wall.sum()
-  }.asJava
+  def spentNanosByRule: JMap[String, Long] = byRule(_.wall)
 
   /** The same, of the time on a core alone. The rules of a driver with few cores wait for tasks that run beside them. */
-  def cpuNanosByRule: JMap[String, Long] = spent.asScala.map { case (rule, s) => rule -> s.cpu.sum() }.asJava
+  def cpuNanosByRule: JMap[String, Long] = byRule(_.cpu)
+
+  private def byRule(time: Spent => LongAdder): JMap[String, Long] =
+    spent.asScala.map { case (rule, s) => rule -> time(s).sum() }.asJava
 
   /** Time in ns of the rules that the current rule of a thread has called. */
   final private class Running(val planning: Boolean) { var (calledNs, calledCpuNs) = (0L, 0L) }

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.physical
 
-import org.apache.orc.OrcConf
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -15,6 +14,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.SelfContained
 import org.apache.spark.sql.springbok.keys.BuildKey
 import org.apache.spark.sql.springbok.keys.kept.{FileListing, KeysSource}
+import org.apache.spark.sql.springbok.stats.source.OrcFooters
 
 /**
  * A build side that is one table of files with conditions.
@@ -116,18 +116,13 @@ private[sql] object BuildTable extends PredicateHelper {
     val lenient = r.options.keys.exists(o => lenientOptions.exists(_.equalsIgnoreCase(o)))
     format.getClass match {
       case _ if lenient => None
-      case c if c == classOf[ParquetFileFormat] || c == classOf[OrcFileFormat] && !readByPosition(r) =>
-        Some(c)
+      case c if c == classOf[ParquetFileFormat] => Some(c)
+      // An application's Hadoop settings, which tell it, are no part of the source.
+      case c if c == classOf[OrcFileFormat] && !OrcFooters.readByPosition(r) => Some(c)
       case c if c.getName == "org.apache.spark.sql.delta.DeltaParquetFileFormat" => Some(format)
       case _ => None
     }
   }
-
-  /** An application's Hadoop settings, which are no part of the source, may tell ORC to. */
-  private def readByPosition(r: HadoopFsRelation): Boolean =
-    OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(
-      r.sparkSession.sessionState.newHadoopConfWithOptions(r.options)
-    )
 
   /** Readers that leave out files may leave out others when the query runs again. */
   private val lenientOptions = Seq("ignoreCorruptFiles", "ignoreMissingFiles")

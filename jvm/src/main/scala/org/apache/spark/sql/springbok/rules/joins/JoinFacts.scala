@@ -127,7 +127,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
   }
 
   /** Whether values that reach the side have been measured, in a stage or a cached table. */
-  private def isMeasured(p: LogicalPlan): Boolean = p.collectLeaves().exists {
+  private def isMeasured(p: LogicalPlan): Boolean = p.exists {
     case _: LogicalQueryStage | _: InMemoryRelation => true
     case _ => false
   }

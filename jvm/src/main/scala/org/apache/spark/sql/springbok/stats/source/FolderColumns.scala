@@ -11,9 +11,7 @@ private[springbok] object FolderColumns {
    */
   def of(table: HadoopFsRelation): Seq[String] = {
     val index = table.location
-    val trusted = !TableFiles.namedByLog(index) || index.getClass.getName.startsWith(delta)
+    val trusted = !TableFiles.namedByLog(index) || index.getClass.getName.startsWith(TableFiles.delta)
     if (trusted) table.partitionSchema.fieldNames.toSeq else Nil
   }
-
-  private val delta = "org.apache.spark.sql.delta."
 }

@@ -17,6 +17,12 @@ private[springbok] object OrcFooters {
       finally reader.close()
     }
 
+  /** Whether ORC's reader takes a table's columns by their positions in the files, and not by their names. */
+  def readByPosition(relation: HadoopFsRelation): Boolean =
+    OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(
+      relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
+    )
+
   private def stripes(reader: Reader): Seq[RowGroup] = {
     val (rows, stats) = (reader.getStripes.asScala.map(_.getNumberOfRows), reader.getStripeStatistics.asScala)
     val schema = reader.getSchema

@@ -86,6 +86,9 @@ private[springbok] object TableFiles extends Logging {
     deltaWithFiles(name) || name.startsWith("org.apache.hudi.")
   }
 
+  /** How the names of Delta's classes begin. */
+  private[source] val delta = "org.apache.spark.sql.delta."
+
   /** Delta's indexes that are made of the files of one query. */
   private val deltaWithFiles = Set(
     "stats.PreparedDeltaFileIndex",
@@ -94,7 +97,7 @@ private[springbok] object TableFiles extends Logging {
     "files.TahoeRemoveFileIndex",
     "files.CdcAddFileIndex",
     "DeltaLogFileIndex"
-  ).map("org.apache.spark.sql.delta." + _)
+  ).map(delta + _)
 
   /** As `DataFrame.inputFiles` reads them. */
   private def names(index: FileIndex): Option[TableFiles] =

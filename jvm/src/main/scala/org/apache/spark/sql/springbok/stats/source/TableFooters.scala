@@ -108,9 +108,8 @@ final private class FooterColumn(name: String, groups: Seq[RowGroup]) {
   lazy val range: Option[ValueRange] =
     Option.when(ranges.nonEmpty)(ValueRange(ranges.map(_._1.min).min, ranges.map(_._1.max).max))
 
-  lazy val dense: Boolean = groups.filter(_.rows > 0).forall { g =>
-    g.nulls.get(name).contains(0L) && g.ranges.get(name).exists(_.width + 1 == g.rows)
-  }
+  def dense: Boolean =
+    nullFraction.contains(0.0) && ranges.nonEmpty && ranges.forall { case (r, n) => r.width + 1 == n }
 
   private lazy val values: Long = ranges.map(_._2).sum
 

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
-import org.apache.orc.OrcConf
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation}
@@ -12,7 +11,7 @@ import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
-import org.apache.spark.sql.springbok.stats.source.{Footers, RowGroup, TableFiles, TableFooters}
+import org.apache.spark.sql.springbok.stats.source.{Footers, OrcFooters, RowGroup, TableFiles, TableFooters}
 import org.apache.spark.sql.types._
 
 /**
@@ -45,7 +44,7 @@ final private[springbok] class FilePruning(
     if (partitioned)
       for ((kind, predicate) <- exact(values).orElse(bounded(k)))
         yield PushedFilter(kind, predicate, PushWay.FilePartitions)
-    else if (!takesKeys || !KeyPredicates.all(k)(boundsHold)) None
+    else if (!takesKeys || !comparedAlike.forall(KeyPredicates.all(k))) None
     else {
       val byData = for {
         (kind, predicate, spans) <- data(k, values)
@@ -84,7 +83,7 @@ final private[springbok] class FilePruning(
   private def boundOf(c: Comparison, value: Any, always: Boolean): Option[PushedFilter] =
     KeyPredicates.bound(column, c, value).flatMap { predicate =>
       if (partitioned) Some(PushedFilter(c.kind, predicate, PushWay.FilePartitions))
-      else if (!takesKeys || !boundsHold(value)) None
+      else if (!takesKeys || !comparedAlike.forall(_(value))) None
       else {
         val pruned = Estimate
           .number(value)
@@ -154,11 +153,11 @@ final private[springbok] class FilePruning(
   /** Whether a table format's log names the files. */
   private lazy val byLog = TableFiles.namedByLog(scan.relation.location)
 
-  /** Whether the smallest and largest values that the source keeps are compared with a key as its rows are. */
-  private def boundsHold(key: Any): Boolean = column.dataType match {
-    case _: StringType if isOrc || byLog => KeyPredicates.isAscii(key)
-    case TimestampType if byLog => KeyPredicates.hasOffsetInMinutes(key)
-    case _ => true
+  /** Which keys are compared alike with rows and with the smallest and largest values that the source keeps; None if all are. */
+  private lazy val comparedAlike: Option[Any => Boolean] = column.dataType match {
+    case _: StringType if isOrc || byLog => Some(KeyPredicates.isAscii(_))
+    case TimestampType if byLog => Some(KeyPredicates.hasOffsetInMinutes(_))
+    case _ => None
   }
 
   /** Whether row groups can be counted: not if only a sample of the footers was read. */
@@ -197,9 +196,7 @@ private[springbok] object FilePruning {
 
   /** Whether files are read by the names of columns, as predicates are, and not by numbers of fields or by positions. */
   private def byNames(r: HadoopFsRelation): Boolean = r.fileFormat match {
-    case _: OrcFileFormat =>
-      val conf = r.sparkSession.sessionState.newHadoopConfWithOptions(r.options)
-      !OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(conf)
+    case _: OrcFileFormat => !OrcFooters.readByPosition(r)
     // Delta numbers fields as well, and names them the same in all files.
     case f if f.getClass == classOf[ParquetFileFormat] =>
       !SQLConf.get.parquetFieldIdReadEnabled || !ParquetUtils.hasFieldIds(r.dataSchema)
