@@ -4,7 +4,6 @@ import java.util.Locale
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -31,7 +30,7 @@ import org.apache.spark.sql.types.StringType
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
  *
- * '''Settings''': `spark.springbok.enabled`. A hint of an old name fails, and the message names the new one.
+ * '''Settings''': `spark.springbok.enabled`. A hint of another name is left to Spark, which warns and ignores it.
  */
 object ResolveRelationHints extends Rule[LogicalPlan] {
   private val hints = Map(
@@ -40,17 +39,10 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     "NO_RUNTIME_FILTER_TARGET" -> RelationHint.NO_RUNTIME_FILTER_TARGET,
     "SHUFFLE" -> RelationHint.SHUFFLE
   )
-  private val renamed = Map("NO_RUNTIME_FILTER" -> "NO_RUNTIME_FILTER_TARGET")
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || !plan.containsPattern(UNRESOLVED_HINT)) plan
-    else {
-      plan.foreach {
-        case h: UnresolvedHint => renamed.get(key(h)).foreach(now => throw new RenamedHint(key(h), now))
-        case _ => ()
-      }
-      RuleGuard("ResolveRelationHints", plan, None)(resolved(plan))
-    }
+    else RuleGuard("ResolveRelationHints", plan, None)(resolved(plan))
 
   private def key(h: UnresolvedHint): String = h.name.toUpperCase(Locale.ROOT)
 
@@ -103,15 +95,3 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     }
   }
 }
-
-/** Spark's constructor without an error class is open to subclasses alone before Spark 4.1. */
-final private class RenamedHint(old: String, now: String)
-    extends AnalysisException(
-      message = s"The hint $old is now called $now.",
-      line = None,
-      startPosition = None,
-      cause = None,
-      errorClass = None,
-      messageParameters = Map.empty,
-      context = Array.empty
-    )
