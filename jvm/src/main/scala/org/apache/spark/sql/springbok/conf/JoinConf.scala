@@ -15,19 +15,16 @@ object JoinConf extends ConfArea {
       "PARTITIONED take that distribution. A side is broadcast only if its size is known to be within the limits."
   )
 
-  /** The value of [[BROADCAST_BYTES_LIMIT]] that stands for no limit. */
-  private val noLimit = -1L
-
   val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] =
     bytes(
       "join.broadcastBytesLimit",
       256L << 20,
-      _ >= noLimit,
-      "The limit must be 0 or more bytes, or -1.",
-      allowed = Seq(noLimit.toString)
+      _ >= -1,
+      "The limit must be a number of bytes, -1 or unlimited.",
+      words = Map("unlimited" -> Long.MaxValue)
     )(
-      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. If 0, nothing is " +
-        "broadcast. If -1, only memory limits a broadcast, through spark.springbok.join.broadcastMemoryFraction and Spark's own " +
+      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. If 0 or -1, nothing is " +
+        "broadcast, as with spark.sql.autoBroadcastJoinThreshold. If unlimited, only memory limits a broadcast, through spark.springbok.join.broadcastMemoryFraction and Spark's own " +
         "limits. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
         "-1, only materialized stages are broadcast, up to spark.sql.adaptive.autoBroadcastJoinThreshold (nothing if " +
         "that is not set). For finished stages, spark.sql.adaptive.autoBroadcastJoinThreshold replaces that threshold " +
@@ -57,8 +54,7 @@ object JoinConf extends ConfArea {
     val limit = conf.getConf(BROADCAST_BYTES_LIMIT)
     val later = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).filter(_ => measured)
     val spark = later.getOrElse(conf.autoBroadcastJoinThreshold)
-    if (limit == noLimit) Long.MaxValue
-    else if (conf.contains(BROADCAST_BYTES_LIMIT.key)) limit
+    if (conf.contains(BROADCAST_BYTES_LIMIT.key)) math.max(0, limit)
     else if (spark < 0) 0
     else if (conf.autoBroadcastJoinThreshold < 0) spark
     else math.max(limit, spark)
