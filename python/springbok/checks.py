@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from springbok.errors import SpringbokError
 from springbok.model import Join, ReportData, Side
 from springbok.render.words import keys, missing, size
-
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+from springbok.settings import size_bytes
 
 Check = Callable[[ReportData, Any], Iterator[str]]
 
@@ -111,11 +108,11 @@ def _name(j: Join) -> str:
     return f"Join {j.id} ({keys(j)})"
 
 
-def _bytes(name: str, value: Any) -> float:
-    found = _SIZE.fullmatch(str(value).strip())
-    if not found:
-        raise SpringbokError(f"{name} cannot be {value!r}: it takes a size such as 1g.")
-    return float(found[1]) * _UNITS[found[2].lower()]
+def _bytes(name: str, value: Any) -> int:
+    found = size_bytes(str(value))
+    if found is None:
+        raise SpringbokError(f"{name} cannot be {value!r}: it takes a size such as 1g or 1536m.")
+    return found
 
 
 def _number(name: str, value: Any) -> float:

@@ -16,7 +16,7 @@ def report() -> Report:
 
 
 def test_a_plan_without_violations(report: Report) -> None:
-    report.check(max_broadcast="1g", max_memory="1 GB", no_cartesian=True, no_nested_loop=True, no_failures=True)
+    report.check(max_broadcast="1g", max_memory="1GB", no_cartesian=True, no_nested_loop=True, no_failures=True)
     report.check(no_sort_merge=True, hints_followed=True, max_q_error=1e9)
     report.check()
 
@@ -41,8 +41,12 @@ def test_a_condition_that_is_switched_off_is_not_checked(report: Report) -> None
 def test_wrong_conditions_are_said_so(report: Report) -> None:
     with pytest.raises(springbok.SpringbokError, match="no condition 'max_brodcast': choose among max_broadcast"):
         report.check(max_brodcast="1g")
-    with pytest.raises(springbok.SpringbokError, match="max_broadcast cannot be 'big': it takes a size such as 1g"):
-        report.check(max_broadcast="big")
+    # Sizes are those of Spark's settings: whole numbers.
+    for wrong in ("big", "1.5g", -1):
+        with pytest.raises(
+            springbok.SpringbokError, match=f"max_broadcast cannot be {wrong!r}: it takes a size such as"
+        ):
+            report.check(max_broadcast=wrong)
     with pytest.raises(springbok.SpringbokError, match="max_q_error cannot be 'big': it takes a number"):
         report.check(max_q_error="big")
     for missing in (None, True):
