@@ -11,6 +11,7 @@ from springbok.render.lines import WIDTH, section, wrap
 from springbok.render.words import (
     aggregate,
     amount,
+    apart,
     conjunct,
     cost,
     effect,
@@ -146,7 +147,8 @@ def _join_order(o: JoinOrder) -> Iterator[str]:
 
 def _conjuncts(c: Conjuncts) -> Iterator[str]:
     if c.changed:
-        yield f"  {c.operator}: {c.cost_after:.0f} ns a row instead of {c.cost_before:.0f}"
+        costs = apart(lambda n, digits: f"{n:.{digits}f}", c.cost_after, c.cost_before, 0)
+        yield "  {}: {} ns a row instead of {}".format(c.operator, *costs)
         for e in c.order:
             yield from wrap(conjunct(e), 6)
 

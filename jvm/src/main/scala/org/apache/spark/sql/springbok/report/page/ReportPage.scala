@@ -102,11 +102,10 @@ private[springbok] object ReportPage {
   }
 
   private def conjuncts(r: QueryReport): NodeSeq = Html.table(
-    Seq("operator", "in this order", "ns a row"),
+    Seq("operator", "in this order", "cost"),
     r.conjuncts.filter(_.changed).map { c =>
       val each = c.order.map(e => <li><code>{e.condition}</code> {Html.soft(conjunct(e))}</li>)
-      val cost = s"${Words.ns(c.costAfter)} instead of ${Words.ns(c.costBefore)}"
-      Seq(text(c.operator), <ul>{each}</ul>, text(cost))
+      Seq(text(c.operator), <ul>{each}</ul>, text(Words.cost(c)))
     }
   )
 
