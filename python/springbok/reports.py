@@ -83,6 +83,9 @@ class Report(ReportData):
             target.write_text(page, encoding="utf-8")
         except OSError as e:
             raise SpringbokError(f"The report cannot be written to {target}: {e.strerror}.") from e
+    def __repr__(self) -> str:
+        return f"<Report {summary.line(self)}>"
+
         return target
 
 
@@ -139,12 +142,21 @@ def report(
     return Report.from_json(other)
 
 
-def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
+class Reports(list[Report]):
+    """Reports, which a shell and a notebook show as a table."""
+
+    def __repr__(self) -> str:
+        return summary.lines_of(self)
+
+
+def last_reports(spark: SparkSession, n: int = 10) -> Reports:
     """The reports of the last queries with joins that this session has finished, the newest first.
 
     They include SQL, `count()`, `show()` and writes. `spark.springbok.report.history` says how many a session keeps.
 
     Raises:
-        SpringbokError: the session is stopped, or has no Springbok.
+        SpringbokError: the session is stopped, or has no Springbok; a negative number.
     """
-    return [Report.from_dict(d) for d in _server.of(spark).last(n)]
+    if n < 0:
+        raise SpringbokError(f"last_reports takes the number of reports, from 0 on, and not {n}.")
+    return Reports(Report.from_dict(d) for d in _server.of(spark).last(n))

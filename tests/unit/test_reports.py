@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from springbok.model import Alternative, Reason
-from springbok.reports import Report
+from springbok.comparison import Comparison
+from springbok.model import Alternative, JoinChange, Reason
+from springbok.reports import Report, Reports
 
 RECORD = Path(__file__).parents[1] / "golden" / "q3-executed.json"
 
@@ -15,6 +16,28 @@ RECORD = Path(__file__).parents[1] / "golden" / "q3-executed.json"
 @pytest.fixture
 def report() -> Report:
     return Report.from_json(RECORD.read_text(encoding="utf-8"))
+
+
+def test_a_shell_shows_one_line_of_a_report_and_of_a_comparison(report: Report) -> None:
+    # They were 9,500 and 16,000 characters of dataclasses.
+    assert repr(report).startswith(
+        "<Report query 12, collect, 345 ms, 2 joins, 2 of 2 filters used: select l_orderkey, sum("
+    )
+    bare = replace(report, query=replace(report.query, sql=None), execution=None, state="planned")
+    assert repr(bare) == "<Report planned, 2 joins, 2 of 2 filters used>"
+    c = Comparison(report, report, (JoinChange("a = b", "sort-merge", "broadcast hash", None),), 2.0, 1.0, True)
+    assert repr(c) == (
+        "<Comparison Without and with Springbok: 1 of 1 joins differ, 2 runtime filters; "
+        "2.00 s without, 1.00 s with Springbok (2.00x), one run each; the answers are equal>"
+    )
+    assert all("\n" not in repr(x) for x in (report, c))
+
+
+def test_several_reports_are_a_table(report: Report) -> None:
+    head, first, second = repr(Reports([report, report])).splitlines()
+    assert head.split() == ["query", "action", "ms", "joins", "filters", "used", "what"]
+    assert first == second and first.split()[:7] == ["12", "collect", "345", "2", "2", "of", "2"]
+    assert len(first) <= 100 and repr(Reports()) == "no reports"
 
 
 def test_what_to_change_has_only_what_is_expected_to_help(report: Report) -> None:

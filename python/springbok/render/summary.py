@@ -35,6 +35,30 @@ def summary(r: ReportData) -> str:
     return "\n".join(_lines(r))
 
 
+def line(r: ReportData) -> str:
+    """The report in one line, for shells, debuggers and logs."""
+    e = r.execution
+    run = f"query {e.id}, {e.action}, {e.duration_ms:,} ms" if e else r.state
+    text = f"{run}, {len(r.joins)} joins, {_used(r)} filters used" + (f": {which(r)}" if which(r) else "")
+    return shorten(text, WIDTH)
+
+
+def lines_of(reports: Sequence[ReportData]) -> str:
+    """A table with a line for each report."""
+    head = ("query", "action", "ms", "joins", "filters used", "what")
+    return "\n".join(table(head, [_row(r) for r in reports])) or "no reports"
+
+
+def _row(r: ReportData) -> tuple[str, ...]:
+    e = r.execution
+    run = (str(e.id), e.action, f"{e.duration_ms:,}") if e else ("", r.state, "")
+    return *run, str(len(r.joins)), _used(r), which(r)
+
+
+def _used(r: ReportData) -> str:
+    return f"{sum(f.status == 'used' for f in r.filters)} of {sum(f.id is not None for f in r.filters)}"
+
+
 def _lines(r: ReportData) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
     if which(r):
@@ -54,6 +78,9 @@ def _lines(r: ReportData) -> Iterator[str]:
     advice, more_advice = _first(list(_advice(r)))
     changes = [line for text in advice for line in wrap(text, 2)]
     yield from section("What to change", (*(changes or ["  Nothing stands out."]), *more_advice))
+    decided, more_decided = _first(list(_decided(r).items()))
+    settings = [line for key, places in decided for line in wrap(f"{key}: {'; '.join(places)}", 2)]
+    yield from section("Settings that decided", (*settings, *more_decided))
 
 
 def _first(items: Sequence[T]) -> tuple[Sequence[T], tuple[str, ...]]:
@@ -78,9 +105,6 @@ def _short(text: str) -> str:
     """`broadcast, left` for `broadcast hash, build left`."""
     return text.replace("broadcast hash", "broadcast").replace("build ", "")
 
-    decided, more_decided = _first(list(_decided(r).items()))
-    settings = [line for key, places in decided for line in wrap(f"{key}: {'; '.join(places)}", 2)]
-    yield from section("Settings that decided", (*settings, *more_decided))
 
 def _filter(f: Filter) -> tuple[str, ...]:
     if f.status == "used":

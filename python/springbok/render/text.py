@@ -45,11 +45,16 @@ def comparison(c: ComparisonData) -> str:
     return "\n".join(_comparison(c))
 
 
-def _comparison(c: ComparisonData) -> Iterator[str]:
+def headline(c: ComparisonData) -> Iterator[str]:
+    """How much the plans differ, and what running them has shown."""
     changed = sum(j.changed for j in c.joins)
     yield f"Without and with Springbok: {changed} of {len(c.joins)} joins differ, {len(used(c))} runtime filters"
     if verdict(c):
         yield verdict(c)
+
+
+def _comparison(c: ComparisonData) -> Iterator[str]:
+    yield from headline(c)
     column = (WIDTH - 6) // 3
     rows = [("join", "without", "with")]
     rows += [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
