@@ -18,13 +18,33 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+# What `to_pandas` shows of parts with many fields.
+_COLUMNS = {
+    "joins": (
+        *("id", "type", "left_keys", "right_keys", "strategy", "build", "distribution", "spark_strategy"),
+        *("reason.code", "estimated_rows", "output_rows", "q_error"),
+    ),
+    "filters": (
+        *("id", "join", "source", "target_table", "target_column", "status", "kinds", "reason.code"),
+        *("expected_retained", "rows_in", "rows_removed", "row_groups_removed"),
+    ),
+    "tables": (
+        *("name", "format", "bytes", "files", "rows", "rows_source", "missing_statistics"),
+        *("runtime_filters", "files_read", "rows_read"),
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Report(ReportData):
     """The strategy report of one query: its data, and how it is shown."""
 
-    def to_pandas(self, part: str = "joins") -> pd.DataFrame:
+    def to_pandas(self, part: str = "joins", *, all_columns: bool = False) -> pd.DataFrame:
         """One part (joins, filters, tables, fragments, ...) as a pandas DataFrame, nested fields as `left.rows`.
+
+        Args:
+            part: the part.
+            all_columns: with all fields. Joins, filters and tables have only the usual ones otherwise.
 
         Raises:
             SpringbokError: pandas is not installed, or there is no such part.
@@ -38,7 +58,8 @@ class Report(ReportData):
             parts = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), tuple))
             raise SpringbokError(f"The report has no part {part!r}: choose among {parts}.")
         rows = [{part: i} if isinstance(i, str) else i if isinstance(i, dict) else asdict(i) for i in items]
-        return pd.json_normalize(rows)
+        frame = pd.json_normalize(rows)
+        return frame if all_columns or part not in _COLUMNS else frame.reindex(columns=_COLUMNS[part])
 
     def check(self, **conditions: Any) -> None:
         """Raise if the plan has what it must not have, for tests and builds.

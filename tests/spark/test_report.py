@@ -132,7 +132,7 @@ def test_letters_of_two_units_stay_whole(spark: SparkSession) -> None:
 
 def test_parts_as_pandas(executed: DataFrame) -> None:
     r = springbok.report(executed)
-    frame = r.to_pandas()
+    frame = r.to_pandas(all_columns=True)
     assert len(frame) == len(r.joins) and "left.observed_rows" in frame.columns
     assert list(r.to_pandas("filters")["id"]) == [f.id for f in r.filters]
     assert r.to_pandas("predicate_sources").shape[0] == len(r.predicate_sources)

@@ -59,3 +59,14 @@ def test_what_to_change_has_only_what_is_expected_to_help(report: Report) -> Non
     j = replace(report.joins[0], alternatives=(*report.joins[0].alternatives, cheaper))
     words = " ".join(str(replace(report, joins=(j,))).split())
     assert "Consider another value of spark.springbok.limit: it rules out a broadcast hash, build right" in words
+
+
+def test_parts_as_pandas_have_the_usual_columns(report: Report) -> None:
+    # Joins had 59 columns.
+    pytest.importorskip("pandas")
+    for part in ("joins", "filters", "tables"):
+        short, whole = report.to_pandas(part), report.to_pandas(part, all_columns=True)
+        assert set(short.columns) <= set(whole.columns), part
+        assert len(short) == len(whole) and len(short.columns) <= 12 < len(whole.columns)
+    assert "left.observed_rows" in report.to_pandas("joins", all_columns=True).columns
+    assert list(replace(report, joins=()).to_pandas("joins").columns) == list(report.to_pandas("joins").columns)
