@@ -83,6 +83,9 @@ class Report(ReportData):
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        return f"<Report {summary.line(self)}>"
+
     def _repr_html_(self) -> str:
         try:
             made = _server.html(self.to_json(), page=False)
@@ -93,20 +96,17 @@ class Report(ReportData):
     def save_html(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page and return its path.
 
+        A session's JVM makes the page. Without a session, as for a report from a file, a JVM that starts for it does.
+
         Raises:
-            SpringbokError: the path cannot be written, or this process has had no session, which makes the page.
+            SpringbokError: the path cannot be written; without a session, there is no Java or no Spark.
         """
         target = Path(path)
-        page = _server.html(self.to_json(), page=True)
-        if page is None:
-            raise SpringbokError("The page of a report is made by Spark: make a session first.")
+        page = _server.html(self.to_json(), page=True) or _server.page_without_session(self.to_json())
         try:
             target.write_text(page, encoding="utf-8")
         except OSError as e:
             raise SpringbokError(f"The report cannot be written to {target}: {e.strerror}.") from e
-    def __repr__(self) -> str:
-        return f"<Report {summary.line(self)}>"
-
         return target
 
 

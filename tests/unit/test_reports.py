@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import springbok
+from springbok import _server
 from springbok.comparison import Comparison
 from springbok.model import Alternative, JoinChange, Reason
 from springbok.reports import Report, Reports
@@ -70,3 +73,18 @@ def test_parts_as_pandas_have_the_usual_columns(report: Report) -> None:
         assert len(short) == len(whole) and len(short.columns) <= 12 < len(whole.columns)
     assert "left.observed_rows" in report.to_pandas("joins", all_columns=True).columns
     assert list(replace(report, joins=()).to_pandas("joins").columns) == list(report.to_pandas("joins").columns)
+
+
+def test_a_saved_report_becomes_a_page_without_a_session(
+    report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_server, "html", lambda *_, **__: None)
+    saved = Report.from_dict(json.loads(report.to_json().replace("c_custkey", "c_custkey🦌<b>")))
+    page = saved.save_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "c_custkey🦌&lt;b&gt;" in page
+    with pytest.raises(springbok.SpringbokError, match=r"cannot be made: .*JsonEOFException") as e:
+        _server.page_without_session("{")
+    assert "\n" not in str(e.value)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(springbok.SpringbokError, match="needs Java or a session"):
+        saved.save_html(tmp_path / "other.html")
