@@ -150,7 +150,9 @@ def test_fragments_and_slots(executed: DataFrame) -> None:
     assert all(j.left.observed_rows is not None and j.left.q_error for j in r.joins)
 
 
-def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_cannot_be_planned_is_one_sentence(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = str(tmp_path / "gone")
     spark.range(10).write.parquet(path)
     df = spark.read.parquet(path).join(spark.range(5), "id")
@@ -163,6 +165,7 @@ def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: P
 
 def test_hard_names_long_queries_and_many_joins(spark: SparkSession, valid: Callable[[Report], None]) -> None:
     name = "a<b>&\"'`🦌"
+    assert capfd.readouterr().err == ""  # PySpark logs such an error as well
     quoted = name.replace("`", "``")
     spark.range(100).createOrReplaceTempView("hard")
     spark.sql(f"SELECT id AS `{quoted}` FROM hard").createOrReplaceTempView("named")
