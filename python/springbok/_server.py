@@ -148,7 +148,9 @@ def of_query(df: DataFrame) -> Server:
     spark = getattr(df, "sparkSession", None)
     if spark is None:
         kind = f"{type(df).__module__}.{type(df).__name__}".removeprefix("builtins.")
-        raise SpringbokError(f"A report is made of a Spark DataFrame, not of {kind}: pandas-on-Spark has to_spark().")
+        pandas = kind.startswith("pyspark.pandas.")
+        instead = ": spark.sql(query) makes one" if kind == "str" else ": to_spark() makes one" if pandas else ""
+        raise SpringbokError(f"A report is made of a Spark DataFrame, not of {kind}{instead}.")
     server = of(spark)
     with _jvm.spark_errors():
         streaming = df.isStreaming  # a Spark Connect server analyzes the query for it
@@ -163,10 +165,10 @@ def html(report: str, *, page: bool) -> str | None:
     Raises:
         SpringbokError: the JVM or the server cannot make the page.
     """
-    if _jvm.runs():
-        return _jvm.html(report, page=page)
     if find_spec("pyspark") is None:
         return None
+    if _jvm.runs():
+        return _jvm.html(report, page=page)
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 

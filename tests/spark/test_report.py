@@ -98,8 +98,12 @@ def test_html_is_self_contained_and_escaped(spark: SparkSession, tmp_path: Path)
 
 
 def test_what_has_no_report_says_why(spark: SparkSession) -> None:
-    with pytest.raises(springbok.SpringbokError, match="not of str"):
+    with pytest.raises(springbok.SpringbokError, match=r"not of str: spark\.sql\(query\) makes one\."):
         springbok.report("SELECT 1")  # type: ignore[arg-type]
+    with pytest.raises(springbok.SpringbokError, match=r"not of int\."):
+        springbok.report(1)  # type: ignore[arg-type]
+    with pytest.raises(springbok.SpringbokError, match="from 0 on, and not -1"):
+        springbok.last_reports(spark, -1)
     stream = spark.readStream.format("rate").load()
     with pytest.raises(springbok.SpringbokError, match="streaming"):
         springbok.report(stream)
@@ -161,11 +165,11 @@ def test_what_cannot_be_planned_is_one_sentence(
     with pytest.raises(springbok.SpringbokError, match="Spark cannot plan this query") as e:
         springbok.report(df)
     assert "\n" not in str(e.value) and "py4j" not in str(e.value)
+    assert capfd.readouterr().err == ""  # PySpark logs such an error as well
 
 
 def test_hard_names_long_queries_and_many_joins(spark: SparkSession, valid: Callable[[Report], None]) -> None:
     name = "a<b>&\"'`🦌"
-    assert capfd.readouterr().err == ""  # PySpark logs such an error as well
     quoted = name.replace("`", "``")
     spark.range(100).createOrReplaceTempView("hard")
     spark.sql(f"SELECT id AS `{quoted}` FROM hard").createOrReplaceTempView("named")
