@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import springbok
 from goldens import GOLDEN, golden
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from springbok.jar import Spark
 from springbok.reports import Report
@@ -104,6 +105,8 @@ def test_what_has_no_report_says_why(spark: SparkSession) -> None:
         springbok.report(1)  # type: ignore[arg-type]
     with pytest.raises(springbok.SpringbokError, match="from 0 on, and not -1"):
         springbok.last_reports(spark, -1)
+    with pytest.raises(PySparkException, match="gives the session's last n reports"):
+        spark.sql("SELECT * FROM springbok_reports(-1)")
     stream = spark.readStream.format("rate").load()
     with pytest.raises(springbok.SpringbokError, match="streaming"):
         springbok.report(stream)
