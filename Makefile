@@ -45,6 +45,7 @@ lint: $(VENV)  ## formatting, warnings, types, layers, of both halves
 	$(BIN)/ruff format --check python tests tools benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/budget.py
 	$(PYTHON) tools/jar.py --sbt scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check" Test/compile package
 	@touch $(JAR)
 
