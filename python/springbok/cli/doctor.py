@@ -14,7 +14,6 @@ from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
 from springbok.jar import PYSPARK, Spark, find, installed, java, missing
 from springbok.reports import report
-from springbok.session import EXPLAIN_PROVIDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,10 +105,6 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
         )
     if not Spark(spark.version).explains:
         yield Check("ok", f"EXPLAIN of Spark {spark.version} takes no section: Springbok's is in springbok.report(df)")
-    elif EXPLAIN_PROVIDER not in (conf.get("spark.sql.extendedExplainProviders", None) or ""):
-        yield Check(
-            "warning", "EXPLAIN shows no section", f"Set spark.sql.extendedExplainProviders={EXPLAIN_PROVIDER}."
-        )
 
 
 def _reported(spark: SparkSession) -> str:

@@ -52,7 +52,7 @@ abstract private[conf] class ConfArea {
    * A size.
    *
    * @param words
-   *   values that are no sizes, and what they mean
+   *   further values, and the sizes that they stand for
    */
   protected def bytes(
       key: String,
@@ -65,7 +65,7 @@ abstract private[conf] class ConfArea {
     val read = new TypedConfigBuilder[Long](
       sizes.parent,
       s => words.getOrElse(s.trim.toLowerCase(Locale.ROOT), sizes.converter(s)),
-      n => words.collectFirst { case (word, `n`) => word }.getOrElse(sizes.stringConverter(n))
+      sizes.stringConverter
     )
     added("bytes", read.checkValue(valid, rule).createWithDefault(default), words.keys.toSeq)
   }

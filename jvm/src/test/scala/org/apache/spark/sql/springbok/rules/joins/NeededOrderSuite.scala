@@ -1,6 +1,12 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, EqualTo, Expression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Alias,
+  AttributeReference,
+  EqualTo,
+  Expression,
+  Unevaluable
+}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, JoinHint, LocalRelation}
@@ -20,7 +26,7 @@ class NeededOrderSuite extends AnyFunSuite {
 }
 
 /** A function that only its own operator can compute. */
-final private case class OpaqueFunction(child: Expression) extends AggregateFunction {
+final private case class OpaqueFunction(child: Expression) extends AggregateFunction with Unevaluable {
   override def children: Seq[Expression] = Seq(child)
   override def nullable: Boolean = true
   override def dataType: DataType = LongType

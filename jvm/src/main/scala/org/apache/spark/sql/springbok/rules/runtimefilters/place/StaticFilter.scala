@@ -58,7 +58,7 @@ private[place] object StaticFilter {
 
   /** The exchange as it will be in the plan, so that Spark runs it once. */
   private def executable(exchange: SparkPlan): SparkPlan = {
-    val others = OtherColumnarRules.active
+    val others = OtherColumnarRules.all
     val rows = ApplyColumnarRulesAndInsertTransitions(others, outputsColumnar = false)(exchange)
     CollapseCodegenStages()(rows)
   }
