@@ -8,6 +8,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.OwnClasses
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.report.SpringbokExplain
 
 /** Settings of Spark that are changed where the user has not set them. */
@@ -35,29 +36,28 @@ private[springbok] object SparkSettings extends Logging {
       logWarning(
         "A thread's class loader does not know Springbok: this session goes without its cost evaluator and its section in EXPLAIN."
       )
-    setDefaults(conf, settings)
+    val byName = !without.contains(session)
+    setDefaults(conf, if (byName) evaluator +: settings else settings)
     val (key, name) = evaluator
-    if (!without.contains(session)) {
-      setDefaults(conf, Seq(evaluator))
-      if (SPARK_VERSION_SHORT >= "4") addProvider(conf)
-    } else {
-      if (conf.getConfString(key, "") == name) conf.unsetConf(key)
-      listed(conf).filter(_.contains(provider)).foreach(all => setProviders(conf, all.filterNot(_ == provider)))
-    }
+    if (!byName && conf.getConfString(key, "") == name) conf.unsetConf(key)
+    if (SPARK_VERSION_SHORT >= "4") provide(conf, byName && conf.getConf(SpringbokConf.ENABLED))
   }
 
   /**
    * The provider cannot be a setting of the cluster: Spark fails each query whose session has a provider and not its jar. An empty
    * list is the user's way to have no section.
    */
-  private def addProvider(conf: SQLConf): Unit = listed(conf) match {
-    case None => setProviders(conf, Seq(provider))
-    case Some(all) if all.nonEmpty && !all.contains(provider) => setProviders(conf, all :+ provider)
+  private def provide(conf: SQLConf, wanted: Boolean): Unit = listed(conf) match {
+    case None if wanted => setProviders(conf, Seq(provider))
+    case Some(all) if wanted && all.nonEmpty && !all.contains(provider) => setProviders(conf, all :+ provider)
+    case Some(all) if !wanted && all.contains(provider) => setProviders(conf, all.filterNot(_ == provider))
     case _ =>
   }
 
   private def listed(conf: SQLConf): Option[Seq[String]] =
-    Option.when(conf.contains(providers))(conf.getConfString(providers).split(",").map(_.trim).filter(_.nonEmpty).toSeq)
+    Option.when(conf.contains(providers))(
+      conf.getConfString(providers).split(",").map(_.trim).filter(_.nonEmpty).toSeq
+    )
 
   private def setProviders(conf: SQLConf, all: Seq[String]): Unit =
     if (all.isEmpty) conf.unsetConf(providers) else conf.setConfString(providers, all.mkString(","))

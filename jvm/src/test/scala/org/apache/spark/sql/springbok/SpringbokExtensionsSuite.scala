@@ -118,7 +118,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
   test("a session adds the section of EXPLAIN to the user's own, and an empty list keeps it away") {
     assume(SPARK_VERSION_SHORT >= "4")
     val key = "spark.sql.extendedExplainProviders"
-    def section(s: SparkSession) = s.sql("EXPLAIN " + join).head().getString(0).contains("== Springbok ==")
+    def section(s: SparkSession) = s.sql("EXPLAIN " + join).head().getString(0).contains("(Springbok)")
     def providers(set: Option[String]) = {
       val s = spark.newSession()
       Seq("facts", "keys").foreach(t => s.read.parquet(folder.resolve(t).toString).createOrReplaceTempView(t))
