@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 from springbok.errors import SpringbokError
 
 from benchmarks.harness import formats, jobs, runner
-from benchmarks.harness.arms import ARMS, Arm
+from benchmarks.harness.arms import ARMS
 from benchmarks.harness.results import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LEARNED = ARMS["springbok+history"]
-_KEYS = "spark.springbok.history.keys.enabled"
 _ARMS = {
     "Springbok": ARMS["springbok"],
-    "with learned rows": Arm("", springbok=True, settings=_LEARNED.settings | {_KEYS: "false"}),
-    "with learned rows and kept keys": _LEARNED,
+    "with learned rows": _LEARNED,
     "Spark": ARMS["spark"],
 }
 _GROUPS = ("i_brand", "i_class", "s_store_name", "d_date", "d_day_name")

@@ -115,9 +115,8 @@ class Filter:
     from the start of the build side's stage to the decision, for which the scan had to wait. `pushed` is how the scan
     itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not. `target_id` is
     the id of the target table. `timing` is waits, local (the scan is in the stage of a broadcast join, which starts
-    after the build side anyway), known (its keys are those of an earlier query, which was planned at `kept_ms`, in ms
-    since 1970) or late. The expected times are those of all cores: what the key's filters save, and what is lost by
-    waiting.
+    after the build side anyway) or late. The expected times are those of all cores: what the key's filters save, and
+    what is lost by waiting.
     Its `scope` is local if it stays in the fragment of its join, otherwise global. A late filter arrived `arrived_ms`
     after its scan began; some of the scan's tasks tested their rows by it, others did not.
     """
@@ -157,7 +156,6 @@ class Filter:
     arrived_ms: int | None = None
     tasks_tested: int | None = None
     tasks_untested: int | None = None
-    kept_ms: int | None = None
 
 
 @dataclass(frozen=True)

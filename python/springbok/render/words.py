@@ -167,8 +167,6 @@ def _timing(f: Filter) -> list[str]:
     parts = []
     if f.waited_ms is not None:
         parts.append(f"waited {f.waited_ms:,} ms")
-    if f.kept_ms is not None:
-        parts.append(f"keys of the query of {_day(f.kept_ms)}")
     if f.arrived_ms is not None:
         parts.append(f"arrived {f.arrived_ms:,} ms after the scan began")
     if f.tasks_tested is not None and f.tasks_untested is not None and f.tasks_tested + f.tasks_untested:

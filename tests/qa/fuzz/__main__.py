@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from qa.fuzz import changes, engine
 from qa.fuzz.beside import Beside
-from qa.fuzz.data import Table, tables
+from qa.fuzz.data import tables
 from qa.fuzz.engine import FORCED, HISTORY, OFF, ON, Answer, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
 from qa.fuzz.tree import minimize
@@ -31,21 +31,16 @@ from qa.fuzz.tree import minimize
 # build side broadcast, it fails without Springbok as well.
 PRUNED = re.compile(r"IN dynamicpruning#\d+ has not finished")
 
-# A join of a table whose filters wait for nothing else.
-JOINS_TABLE = re.compile(r"FROM t\d a\d+ (?:SEMI )?JOIN t\d")
-
-
 # Asks the second application.
 Ask = Callable[[Settings], Future[Answer]]
 
 
 @dataclass
 class Plan:
-    """Settings of a run, what kind of run it is, and what the last one has used of the queries before."""
+    """Settings of a run, and what kind of run it is."""
 
     kind: str
     settings: Settings
-    used: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -96,7 +91,7 @@ class Fuzzer:
             for n in range(self.queries):
                 # Each query has its own numbers: one can be run alone.
                 own = random.Random(seed * 1000 + n)
-                query = self.query(own, data)
+                query = Generator(own, data).query()
                 common, plans = self.plans(own)
                 for done, failed in changes.states(self.spark, query.sql(), data, where, own, self.steps):
                     self.changed(f"seed {seed} query {n}{done}", bool(done), failed)
@@ -110,11 +105,6 @@ class Fuzzer:
             shutil.rmtree(where, ignore_errors=True)
         self.tally.counts["seeds"] += 1
 
-    def query(self, r: random.Random, data: list[Table]) -> Query:
-        """A random query; where tables change mostly one that can keep keys of a table."""
-        made = [Generator(r, data).query() for _ in range(5 if self.steps else 1)]
-        return max(made, key=lambda q: JOINS_TABLE.search(q.sql()) is not None)
-
     def plans(self, r: random.Random) -> tuple[Settings, list[Plan]]:
         """The settings of all runs of a query, and those of each."""
         common: Settings = {"spark.sql.ansi.enabled": "false"} if r.random() < 0.7 else {}
@@ -123,7 +113,6 @@ class Fuzzer:
         if self.steps:
             # What is forced depends on no history.
             on = [s if r.random() < 0.5 else {k: v for k, v in s.items() if k != FORCED} for s in on]
-            on = [s if r.random() < 0.3 else s | engine.KEEPING for s in on]
         return common, off + [Plan("on", s) for s in on]
 
     def changed(self, name: str, done: bool, failed: str | None) -> None:
@@ -155,25 +144,16 @@ class Fuzzer:
         if query.duck and duck is not None:
             self.against_duck(name, sql, expected, duck)
         for plan in plans:
-            before = plan.used
-            # The second time with the keys of the first.
-            for again in (False, True) if HISTORY in plan.settings else (False,):
+            # The second time with the rows of the first.
+            for _ in (False, True) if HISTORY in plan.settings else (False,):
                 since = time.time()
                 other = ask(plan.settings) if ask else None
                 got = self.answer(sql, plan.settings)
                 if HISTORY in plan.settings:
-                    plan.used = self.learned(since, before, again)
+                    self.tally.counts.update(engine.learned(self.spark, since))
                 self.check(name, query, plan, common, expected, got)
                 if other:
                     self.check(name, query, replace(plan, kind="beside"), common, expected, other.result())
-
-    def learned(self, since: float, before: set[str], again: bool) -> set[str]:
-        """What the last run has used of the queries before; counted, and compared with the run before a change."""
-        used = engine.learned(self.spark, since)
-        self.tally.counts.update(used)
-        if "kept keys" in before and not again:
-            self.tally.counts["kept keys, then none" if "kept keys" not in used else "kept keys, then kept keys"] += 1
-        return used
 
     def check(
         self,

@@ -117,7 +117,7 @@ def poison(folder: Path, r: random.Random) -> int:
 
 def _write(table: pa.Table, path: Path, r: random.Random) -> None:
     # A second application with the same random numbers writes the same files.
-    save(table, path / f"part-{r.getrandbits(64):x}.parquet", 100, r.randrange(10**9))
+    save(table, path / f"part-{r.getrandbits(64):x}.parquet", 100)
 
 
 def _replace(old: list[Path], table: pa.Table, path: Path, r: random.Random) -> None:

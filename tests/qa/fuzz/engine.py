@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import random
 import threading
-import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -159,16 +157,6 @@ def insert(spark: SparkSession, t: Table, rows: DataFrame, verb: str) -> None:
     rows.createOrReplaceTempView("written")
     names = ", ".join(n for n, _ in t.columns)
     spark.sql(f"INSERT {verb} {t.name} ({names}) SELECT {names} FROM written")
-    _age(spark, t)
-
-
-def _age(spark: SparkSession, t: Table) -> None:
-    """Sets back the times of the files that were written just now: the history keeps no keys of such files."""
-    warehouse = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))
-    now = time.time()
-    for file in (warehouse / f"{spark.catalog.currentDatabase()}.db" / t.name).rglob("*.*"):
-        if now - file.stat().st_mtime < 60:
-            os.utime(file, (now - 3600,) * 2)
     spark.catalog.refreshTable(t.name)
 
 
@@ -188,10 +176,6 @@ def learned(spark: SparkSession, since: float) -> set[str]:
     used = set()
     last = [r for r in springbok.last_reports(spark, 1) if r.execution and r.execution.start_ms >= int(since * 1000)]
     for report in last:
-        if any("kept" in f.kinds for f in report.filters):
-            used.add("kept keys")
-        if any(f.reason.code == "KEYS_CHANGED" for f in report.filters):
-            used.add("changed keys")
         if "history" in [t.rows_source for t in report.tables] + [
             side.rows_source for join in report.joins for side in (join.left, join.right)
         ]:
@@ -316,17 +300,6 @@ def random_settings(r: random.Random) -> Settings:
     if s.get("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"):
         s["spark.sql.adaptive.skewJoin.skewedPartitionFactor"] = "1.1"
     return s
-
-
-# Joins that are not broadcast, and may be filtered by lists of keys: such keys are kept.
-KEEPING: Settings = {
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.springbok.join.broadcastBytesLimit": "0",
-    "spark.springbok.runtimeFilter.inLimit": "1024",
-    "spark.springbok.runtimeFilter.types": "IN,MINMAX,BLOOM",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.exchange.reuse": "true",
-}
 
 
 def _rare_settings(r: random.Random) -> Settings:

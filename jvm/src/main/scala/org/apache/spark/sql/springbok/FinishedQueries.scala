@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{OptimizedPlan, RuleGuard, SparkThreads}
 import org.apache.spark.sql.springbok.conf.{HistoryConf, ReportConf}
-import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
+import org.apache.spark.sql.springbok.physical.LearnRows
 import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportParts, SpringbokReportEvent}
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
@@ -51,7 +51,6 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     guarded("LastReports")(report(run, qe, state))
     // After the report, which shows what the query was planned with.
     guarded("LearnRows")(LearnRows(qe, state, run.action, run.startMs))
-    guarded("KeepKeys")(state.foreach(KeepKeys(qe.sparkSession, _)))
   }
 
   private def failed(qe: QueryExecution): Unit =

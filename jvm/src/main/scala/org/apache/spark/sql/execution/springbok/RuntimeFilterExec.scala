@@ -12,8 +12,7 @@ import org.apache.spark.sql.springbok.keys.SourceKey
 /**
  * A runtime filter that waits for its build side: a filter dependency of the scan's stage. `source` is the same exchange as
  * the one below the join, so adaptive execution runs it once, before the stage of this scan. Then the filter is decided and
- * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row. If the keys are known
- * from an earlier query, `source` is a [[KeptKeysExec]], and the scan's stage waits for nothing.
+ * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row.
  *
  * {{{
  *   RuntimeFilter RF000 -> l_orderkey
@@ -26,9 +25,6 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
 ) extends BinaryExecNode
     with RowFilter
     with PrintedAs {
-
-  /** Whether its scan waits for the build side. */
-  def waits: Boolean = !source.isInstanceOf[KeptKeysExec]
 
   override def left: SparkPlan = child
   override def right: SparkPlan = source

@@ -105,8 +105,7 @@ final private[springbok] class FilterReport(
       scope = scope(f, nodes),
       arrivedMs = outcome.flatMap(_.arrivedMs),
       tasksTested = outcome.map(_.tested.toLong),
-      tasksUntested = outcome.map(_.untested.toLong),
-      keptMs = state.found.keptMs
+      tasksUntested = outcome.map(_.untested.toLong)
     )
   }
 

@@ -90,9 +90,6 @@ private[springbok] object Words {
       .collect { case "rebuilt" => "scan built again with it"; case "query" => "in the database's query" }
       .orElse(f.notPushed.map(r => s"not told to the scan: ${r.text}"))
 
-  /** Which query has collected the keys of a filter, if that was an earlier one. */
-  def kept(f: FilterEntry): Option[String] = f.keptMs.map(ms => s"keys of the query of ${day(ms)}")
-
   /** When a late filter came, and how many of the scan's tasks it came in time for. */
   def late(f: FilterEntry): Seq[String] =
     f.arrivedMs.map(ms => s"arrived $ms ms after the scan began").toSeq ++

@@ -37,7 +37,6 @@ final private[springbok] class BuildTime(
   private def stage(p: SparkPlan): Work = p match {
     case e: Exchange => Work(0, cores.toDouble, idleMs(e))
     case q: QueryStageExec => Work(0, cores.toDouble, idleMs(q))
-    case f: RuntimeFilterExec if !f.waits => stage(f.child)
     case f: RuntimeFilterExec =>
       val scan = stage(f.child)
       scan.copy(belowMs = math.max(scan.belowMs, idleMs(f.source)))

@@ -12,7 +12,6 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
-  KeptKeysExec,
   RuntimeFilterExec,
   SummarizeKeysExec
 }
@@ -110,8 +109,7 @@ private[sql] object Determinism {
         _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
         _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
         _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
-        _: AppliedRuntimeFilterExec | _: KeptKeysExec | _: AQEShuffleReadExec | _: QueryStageExec |
-        _: ReusedExchangeExec =>
+        _: AppliedRuntimeFilterExec | _: AQEShuffleReadExec | _: QueryStageExec | _: ReusedExchangeExec =>
       true
     case HiveScan(table) => HiveScan.ofFiles(table)
     // Which rows lie in one partition may differ.

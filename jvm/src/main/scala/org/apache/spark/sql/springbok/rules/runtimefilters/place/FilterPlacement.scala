@@ -137,11 +137,9 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (placed.isEmpty && late.isEmpty) (built, Nil)
       else {
         val exchange = source.exchange
-        val read = placed.filter(_.readsExchange)
         // Without adaptive execution, the driver reads the broadcast, and with a summary it would not equal another one.
-        val summarizes = planning.adaptive && (read.nonEmpty || late.nonEmpty)
         val (marked, dependency) =
-          if (summarizes) BuildSides.summarized(built, exchange, summaryPlan(exchange, read, late))
+          if (planning.adaptive) BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
           else (built, exchange)
         (marked, placed.map(_.pending(dependency)))
       }
@@ -152,8 +150,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         placed: Seq[PlacedKey],
         late: Seq[StartedFilter]
     ): SummaryPlan = {
-      val records =
-        placed.flatMap(_.at.map(_.info).filter(_.known.isEmpty).map(_.record)) ++ late.map(_.record)
+      val records = placed.flatMap(_.at.map(_.info.record)) ++ late.map(_.record)
       val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
       SummaryPlan(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),

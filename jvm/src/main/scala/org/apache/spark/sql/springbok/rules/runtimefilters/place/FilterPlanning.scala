@@ -27,7 +27,6 @@ final private[springbok] class FilterPlanning(
   val selectivity = new FilterSelectivity(rows, conf)
   val deterministic = new Determinism
   val direction = new FilterDirection(rows, selectivity, deterministic, adaptive, conf)
-  val known = new KnownKeys(adaptive, conf)
 
   lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   lazy val waiting = new Waiting(new BuildTime(rows, costs, cluster.cores, conf), conf)

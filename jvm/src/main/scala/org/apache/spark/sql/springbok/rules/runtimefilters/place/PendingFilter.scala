@@ -58,7 +58,7 @@ private[springbok] object PendingFilter {
     val key = TriedKey.guarded(f.key)
     info.late match {
       case None if !planning.adaptive => StaticFilter.applied(f, scan, info)
-      case None => RuntimeFilterExec(f.sourceKey, key, scan, info.known.getOrElse(f.source))(info)
+      case None => RuntimeFilterExec(f.sourceKey, key, scan, f.source)(info)
       case Some(late) =>
         val test = Some(TriedKey.passing(key, LateContains(key, late)))
         AppliedRuntimeFilterExec(f.sourceKey, key, test, f.source.canonicalized, scan)(info)
