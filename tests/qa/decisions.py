@@ -106,16 +106,32 @@ def load(spark: SparkSession, folder: Path) -> SparkSession:
     return own
 
 
-def hinted(sql: str, tables: list[str], first: int) -> str:
-    """The query with one hint for each of its relations, in turn, in each SELECT. Names of other scopes are ignored."""
+def hinted(spark: SparkSession, sql: str, tables: list[str], first: int) -> str:
+    """The query with one hint for each of its relations, in turn, in each SELECT. Names of other scopes are ignored.
+
+    Spark does not reorder joins that are hinted. Hints that would leave relations without a condition are left out.
+    """
     known = "|".join(map(re.escape, sorted(tables)))
     # An alias hides the name. A word that is no alias, as WHERE, names nothing.
     found = re.findall(rf"\b({known})\b(?:\s+(?:as\s+)?([a-z]\w*))?", sql, flags=re.IGNORECASE)
     names = sorted({name.lower() for names in found for name in names if name})
-    names = [name for name in names if name in tables or not _KEYWORD.fullmatch(name)]
     turns = itertools.islice(itertools.cycle(HINTS), first % len(HINTS), None)
-    hints = ", ".join(f"{hint}({name})" for name, hint in zip(names, turns, strict=False))
-    return re.sub(r"\bselect\b", lambda m: f"{m[0]} /*+ {hints} */", sql, flags=re.IGNORECASE)
+    chosen, most = sql, _without_condition(spark, sql)
+    hints: list[str] = []
+    for name in names:
+        if name not in tables and _KEYWORD.fullmatch(name):
+            continue
+        more = ", ".join([*hints, f"{next(turns)}({name})"])
+        text = re.sub(r"\b(select)\b", rf"\1 /*+ {more} */", sql, flags=re.IGNORECASE)
+        if _without_condition(spark, text) <= most:
+            chosen, hints = text, more.split(", ")
+    return chosen
+
+
+def _without_condition(spark: SparkSession, sql: str) -> int:
+    """The number of inner joins without a condition."""
+    plan = spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString()
+    return len(re.findall(r"\bJoin (?:Inner|Cross)(?:$|, (?:left|right)Hint)", plan, flags=re.MULTILINE))
 
 
 def decisions(
@@ -181,7 +197,7 @@ def record(target: Path, chosen: list[str], queries: str, scale: float, cache: P
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, sql) in enumerate(suites.chosen(suite, queries).items()):
             start = time.monotonic()
-            asked = hinted(sql, names, i) if mode == "hints" else sql
+            asked = hinted(own, sql, names, i) if mode == "hints" else sql
             text = decisions(own, suite, name, asked, mode=mode, together=mode == "auto")
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
             print(f"{mode} {suite} {name} {time.monotonic() - start:.1f} s", flush=True)
