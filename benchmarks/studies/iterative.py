@@ -20,7 +20,6 @@ _SALES = 200_000
 # Who runs such jobs sets it: with 200 partitions nearly all time is the scheduling of empty tasks.
 _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
-_LEARNED = ARMS["springbok+history"]
 _NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.events": "false"}
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
@@ -28,7 +27,6 @@ _JOB_ARMS = {
     "with single-node plans": ARMS["single-node"],
     "without a budget": ARMS["without-budget"],
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
-    "with a history": _LEARNED,
 }
 
 

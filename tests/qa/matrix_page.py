@@ -25,7 +25,6 @@ CAPABILITIES = {
     "Operators of runtime filters": ("physical", "keys"),
     "Shuffle writers": ("rules.shuffles",),
     "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
-    "Learned rows": ("stats.history",),
     "Activation, settings, reports": (
         "top",
         "conf",

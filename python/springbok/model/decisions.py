@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from springbok.model.history import History
-
 
 @dataclass(frozen=True)
 class Reason:
@@ -34,8 +32,7 @@ class Side:
     """One input of a join: the ids of the tables that it reads, and where its keys come from.
 
     `rows`, `row_bytes` and `bound_bytes` (not exceeded) are what the decision was made on; `estimated_rows` is what was
-    estimated at first, `q_error` the factor between that and what was observed. `history` are the runs that the rows
-    were learned from.
+    estimated at first, `q_error` the factor between that and what was observed.
     """
 
     rows_source: str
@@ -51,7 +48,6 @@ class Side:
     observed_rows: int | None = None
     observed_bytes: int | None = None
     q_error: float | None = None
-    history: History | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from springbok.model import (
     Conjunct,
     Execution,
     Filter,
-    History,
     Join,
     ReportData,
     Side,
@@ -36,19 +35,6 @@ def amount(n: float | None, *, unknown: str = "unknown") -> str:
         return f"{int(fixed(n, 0)):,}"
     size, unit = next((s, u) for s, u in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")) if n >= s)
     return f"{fixed(n / size, 2)} {unit}"
-
-
-def source(name: str, history: History | None) -> str:
-    """Where a number of rows comes from."""
-    if history is None:
-        return name
-    runs = "1 run" if history.runs == 1 else f"{history.runs} runs"
-    return f"{name}, {runs}, last on {_day(history.last_ms)}"
-
-
-def _day(ms: int) -> str:
-    """A time in ms since 1970."""
-    return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def size(n: float | None) -> str:

@@ -25,7 +25,6 @@ from qa.fuzz import lake
 from qa.fuzz.data import Table, arrow_schema, write
 
 ON = "spark.springbok.enabled"
-HISTORY = "spark.springbok.history.enabled"
 FORCED = "spark.springbok.internal.forced"
 Settings = dict[str, str]
 # Tables are small: compiling takes longer than interpreting.
@@ -165,25 +164,6 @@ def partition_key(spark: SparkSession, t: Table) -> str | None:
     return next((c.name for c in spark.catalog.listColumns(t.name) if c.isPartition), None)
 
 
-def settle(spark: SparkSession) -> None:
-    """Waits until all queries that have ended have been learned from."""
-    bus: Any = spark._jsc.sc().listenerBus()
-    bus.waitUntilEmpty()
-
-
-def learned(spark: SparkSession, since: float) -> set[str]:
-    """What a query that was started since, with the history on, has used of the ones before."""
-    used = set()
-    last = [r for r in springbok.last_reports(spark, 1) if r.execution and r.execution.start_ms >= int(since * 1000)]
-    for report in last:
-        if "history" in [t.rows_source for t in report.tables] + [
-            side.rows_source for join in report.joins for side in (join.left, join.right)
-        ]:
-            used.add("learned rows")
-        used.add("with joins")
-    return used
-
-
 def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
     for t in tables:
         if t.storage == "cached":
@@ -246,11 +226,7 @@ def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20)
     timer.start()
     try:
         with temporarily(spark, settings):
-            found = Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
-            if HISTORY in settings:
-                # The next run can use what this one has learned.
-                settle(spark)
-            return found
+            return Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
     except Exception as e:
         if late.is_set():
             raise TooLong from e

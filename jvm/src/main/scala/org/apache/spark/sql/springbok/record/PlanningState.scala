@@ -12,7 +12,6 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -27,7 +26,7 @@ final class PlanningState extends FailureLog {
     Try(SparkSession.active).toOption.flatMap(CurrentDatabase.name)
 
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
-  private val estimates = new PlanStats.Lasting(QueryHistory.current())
+  private val estimates = new PlanStats.Lasting
   private var handedOver = List.empty[HandedOver]
   private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
   private val decisions = new DecisionLog

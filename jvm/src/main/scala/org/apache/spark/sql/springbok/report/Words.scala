@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.report
 
-import java.time.{Instant, ZoneOffset}
-import java.time.format.DateTimeFormatter
 import java.util.Locale
 
 import org.apache.spark.sql.springbok.reason.Reason
@@ -22,18 +20,6 @@ private[springbok] object Words {
     else units.collectFirst { case (size, unit) if n >= size => printed("%.2f %s", n / size, unit) }.get
 
   def amount(n: Option[Double]): String = n.fold("unknown")(amount)
-
-  /** Where a number of rows comes from. */
-  def source(name: String, history: Option[HistoryEntry]): String =
-    history.fold(name)(h => s"$name, ${runs(h.runs)}, last on ${day(h.lastMs)}")
-
-  private def runs(n: Long): String = if (n == 1) "1 run" else s"$n runs"
-
-  private def day(ms: Long): String =
-    DateTimeFormatter
-      .ofPattern("yyyy-MM-dd HH:mm 'UTC'")
-      .withZone(ZoneOffset.UTC)
-      .format(Instant.ofEpochMilli(ms))
 
   def percent(fraction: Double): String = printed(if (fraction < 0.01) "%.2f%%" else "%.0f%%", fraction * 100)
 
