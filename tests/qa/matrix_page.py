@@ -50,7 +50,6 @@ CHECKS = {
 # Why tests are skipped on a line, and so what it lacks.
 LACKS = {
     "3.5": (
-        "Without adaptive execution there are no runtime filters: the readers of files get no values of subqueries.",
         "EXPLAIN has no section of Springbok: `springbok.report` and `python -m springbok explain` show it.",
         "Springbok takes Spark's size estimate of a cached table until it is filled.",
         "Reports through Spark Connect are not tested: PySpark's package has no Connect server.",

@@ -125,12 +125,6 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
       "GLOBAL allows all filters.",
       by(FilterConf.MODE)
     )
-  val adaptiveOff: Reason = declined.fixed(
-    "ADAPTIVE_EXECUTION_OFF",
-    "adaptive execution is off, so only the range of a broadcast's integral keys can be pushed to a scan of files",
-    "Adaptive execution is on by default in Spark. Switch it on again.",
-    Some("spark.sql.adaptive.enabled")
-  )
   val reuseOff: Reason = declined.fixed(
     "EXCHANGE_REUSE_OFF",
     "exchanges are not reused, so the build side would run twice",

@@ -46,7 +46,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         planning
       )
     val placed = new Walk(filters).down(plan, Nil)
-    (if (planning.adaptive && targets.readsTwice) BuildSides.summarizedAlike(placed) else placed, filters)
+    (if (targets.readsTwice) BuildSides.summarizedAlike(placed) else placed, filters)
   }
 
   /** One walk over the plan, from the root down. */
@@ -55,7 +55,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
       case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) => whole(e)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
-      case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending, planning)
+      case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending)
       case _ if p.children.isEmpty => p
       case _ => children(p, pending)
     }
@@ -137,10 +137,8 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (placed.isEmpty && late.isEmpty) (built, Nil)
       else {
         val exchange = source.exchange
-        // Without adaptive execution, the driver reads the broadcast, and with a summary it would not equal another one.
         val (marked, dependency) =
-          if (planning.adaptive) BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
-          else (built, exchange)
+          BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
         (marked, placed.map(_.pending(dependency)))
       }
     }

@@ -10,23 +10,17 @@ import org.apache.spark.sql.springbok.physical.PhysicalRows
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
-/**
- * What all steps of one planning share: settings, and estimates that are made once.
- *
- * @param adaptive
- *   whether adaptive execution runs the plan
- */
+/** What all steps of one planning share: settings, and estimates that are made once. */
 final private[springbok] class FilterPlanning(
     val query: PlanningState,
     val stats: PlanStats,
-    val adaptive: Boolean,
     val conf: SQLConf
 ) {
   val rows = new PhysicalRows(stats)
   val costs = new OperatorCost(rows)
   val selectivity = new FilterSelectivity(rows, conf)
   val deterministic = new Determinism
-  val direction = new FilterDirection(rows, selectivity, deterministic, adaptive, conf)
+  val direction = new FilterDirection(rows, selectivity, deterministic, conf)
 
   lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   lazy val waiting = new Waiting(new BuildTime(rows, costs, cluster.cores, conf), conf)

@@ -22,7 +22,6 @@ private[place] object Gate {
     ReachesScan,
     NotFilteredBySpark,
     Selective,
-    PushableWithoutStages,
     AllowedByMode,
     WorthPlanning,
     WaitsOrMayBeLate
@@ -77,14 +76,6 @@ private[place] object Gate {
       c.key.notSelective.toLeft(c)
   }
 
-  /** Without adaptive execution, only some scans can be filtered: see [[StaticFilter]]. */
-  private case object PushableWithoutStages extends Gate {
-    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
-      if (planning.adaptive) Right(c)
-      else
-        on(c, c.targets.filter(StaticFilter.reaches(_, c.sourceKey, planning.conf)), Reason.adaptiveOff)
-  }
-
   private case object AllowedByMode extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
       if (planning.mode != FilterMode.Local) Right(c)
@@ -113,7 +104,7 @@ private[place] object Gate {
   private case object WaitsOrMayBeLate extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
       val wait =
-        if (c.key.hinted || !planning.adaptive) ScanWait(waits = true, c.benefitMs)
+        if (c.key.hinted) ScanWait(waits = true, c.benefitMs)
         else planning.waiting.scansWait(c.key, c.benefitMs)
       val decided = c.copy(waiting = Some(wait))
       val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))
