@@ -52,11 +52,10 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
         new RowTestChoice(worth, keys, planning.conf).ofKeys match {
           case Left(why) => declined(why, found)
           case Right(test) =>
-            val skipped = SkippedGroups.of(at, keys, worth, planning.conf)
-            val late = Verdict.Apply(skipped.map(_._1), Some(test), found)
+            val late = Verdict.Apply(Left(Reason.scanStarted), Some(test), found)
             record.use("late" +: late.kinds, found, late.effect)
             val set = test.keySet.fold[KeyLookup](SplitBlockBloom.ofBytes(32))(_.built(keys))
-            LateFilter.arrived(set, skipped.toOption.map(_._2))
+            LateFilter.arrived(set)
         }
     }
   }
