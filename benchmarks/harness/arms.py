@@ -72,7 +72,6 @@ ARMS = {
         Arm("local-filters", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
         Arm("one-filter", springbok=True, settings={"spark.springbok.runtimeFilter.maxNumber": "1"}),
         Arm("order-only", springbok=True, settings=_NO_STRATEGIES | _NO_FILTERS),
-        Arm("single-node", springbok=True, settings={"spark.springbok.planning.singleNode": "true"}),
         *(Arm(f"without-{part}", springbok=True, settings=off) for part, off in _PARTS.items()),
     )
 }

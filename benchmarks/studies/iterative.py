@@ -24,7 +24,6 @@ _NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.ev
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
     "Springbok": ARMS["springbok"],
-    "with single-node plans": ARMS["single-node"],
     "without a budget": ARMS["without-budget"],
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
 }

@@ -44,7 +44,6 @@ def session(warehouse: Path, form: str = "") -> SparkSession:
         runtimeFilter_minBenefitMs=0,
         runtimeFilter_minRejection=0,
         planning_budget=0,
-        planning_singleNode="true",
     )
     spark = (
         builder.master("local[2]")
