@@ -25,7 +25,6 @@ _TUNED = {
 _NO_FILTERS = {"spark.springbok.runtimeFilter.mode": "OFF"}
 _NO_STRATEGIES = {"spark.springbok.join.enabled": "false"}
 _FIXED = {"spark.springbok.reorder.enabled": "false"}
-_HISTORY = {"spark.springbok.history.enabled": "true"}
 
 _PARTS = {
     "strategies": _NO_STRATEGIES,
@@ -68,13 +67,11 @@ ARMS = {
         Arm("springbok", springbok=True),
         Arm("springbok+tuned", springbok=True, analyzed=True, settings=_TUNED),
         Arm("fixed-order", springbok=True, settings=_FIXED),
-        Arm("springbok+history", springbok=True, settings=_HISTORY),
         Arm("strategies-only", springbok=True, settings=_NO_FILTERS | _FIXED),
         Arm("filters-only", springbok=True, settings=_NO_STRATEGIES | _FIXED),
         Arm("local-filters", springbok=True, settings={"spark.springbok.runtimeFilter.mode": "LOCAL"}),
         Arm("one-filter", springbok=True, settings={"spark.springbok.runtimeFilter.maxNumber": "1"}),
         Arm("order-only", springbok=True, settings=_NO_STRATEGIES | _NO_FILTERS),
-        Arm("single-node", springbok=True, settings={"spark.springbok.planning.singleNode": "true"}),
         *(Arm(f"without-{part}", springbok=True, settings=off) for part, off in _PARTS.items()),
     )
 }

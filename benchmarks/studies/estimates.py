@@ -1,4 +1,4 @@
-"""How far the row estimates of joins are off: Springbok in a first and a repeated run, Spark without and with ANALYZE.
+"""How far the row estimates of joins are off: Springbok, Spark without and with ANALYZE.
 
 The study runs TPC-DS without runtime filters, so that every join returns as many rows as the query says, and counts
 each join's output. The q-error of an estimate is `max(estimate / rows, rows / estimate)`, with both at least 1. A join
@@ -22,9 +22,7 @@ from benchmarks.harness.results import Table
 _PLAIN = ARMS["strategies-only"]
 # Springbok chooses the strategies in both arms, so both count the same joins.
 _ANALYZED = Arm("analyzed", springbok=True, analyzed=True, settings=ARMS["tuned"].settings | _PLAIN.settings)
-_LEARNED = Arm("learned", springbok=True, settings=ARMS["springbok+history"].settings | _PLAIN.settings)
 _SPRINGBOK, _SPARK, _CBO = "Springbok without ANALYZE", "Spark without ANALYZE", "Spark with CBO and ANALYZE"
-_REPEATED = "Springbok with a history, second run"
 # Estimator, query, number of the join, estimated rows, rows.
 _Join = tuple[str, str, int, float | None, int]
 
@@ -81,9 +79,6 @@ def measure(spark: Any, queries: dict[str, str]) -> list[_Join]:
     for name, sql in queries.items():
         for arm, ours, theirs in ((_PLAIN, _SPRINGBOK, _SPARK), (_ANALYZED, None, _CBO)):
             found += _joins(spark, arm, name, sql, ours, theirs)
-        # The first of the two runs fills the history.
-        _joins(spark, _LEARNED, name, sql, None, None)
-        found += _joins(spark, _LEARNED, name, sql, _REPEATED, None)
         print(name, len(found), flush=True)
     return found
 
@@ -110,7 +105,7 @@ def _joins(spark: Any, arm: Arm, query: str, sql: str, ours: str | None, theirs:
 def table(joins: list[_Join]) -> list[list[Any]]:
     """One row an estimator."""
     rows: list[list[Any]] = [["estimates", "joins", "unknown", "q-error median", "p95", "geomean"]]
-    for who in (_SPRINGBOK, _REPEATED, _SPARK, _CBO):
+    for who in (_SPRINGBOK, _SPARK, _CBO):
         errors = [q_error(estimate, n) for name, _, _, estimate, n in joins if name == who]
         known = sorted(e for e in errors if e is not None)
         figures = [f"{f:.1f}" for f in _figures(known)] if known else ["-"] * 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +20,12 @@ _SALES = 200_000
 # Who runs such jobs sets it: with 200 partitions nearly all time is the scheduling of empty tasks.
 _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
-_LEARNED = ARMS["springbok+history"]
-_KEYS = "spark.springbok.history.keys.enabled"
-# Tables that were written a moment ago teach no keys.
-_SETTLED_S = 11
 _NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.events": "false"}
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
     "Springbok": ARMS["springbok"],
-    "with single-node plans": ARMS["single-node"],
     "without a budget": ARMS["without-budget"],
     "without reports": Arm("", springbok=True, settings=_NO_REPORTS),
-    "with a history": Arm("", springbok=True, settings=_LEARNED.settings | {_KEYS: "false"}),
-    "with a history and kept keys": _LEARNED,
 }
 
 
@@ -91,7 +83,6 @@ def _tables(spark: SparkSession, folder: Path) -> None:
     for name, rows in made.items():
         rows.write.parquet(f"{folder}/{name}")
         spark.sql(f"CREATE TABLE {name} USING parquet LOCATION '{folder}/{name}'")
-    time.sleep(_SETTLED_S)
 
 
 def _components(spark: SparkSession) -> tuple[Any, int]:

@@ -1,13 +1,16 @@
 """`python -m qa.decisions record FOLDER`, `compare A B`: every plan and decision of TPC-H, TPC-DS and SSB as text.
 
 `record` plans and runs each query and writes one file a query: the plan and the strategy report before the query runs
-and after it, and both as planned for a larger cluster. `compare` prints what differs between two such folders.
-Behaviour that is meant to stay the same leaves no difference.
+and after it, and both as planned for a larger cluster. `--mode` chooses among four ways to run: `plain`; `auto`, where
+only scans wait for which it pays; `partitioned`, with one folder a day; `hints`, with a hint for each relation.
+`compare` prints what differs between two such folders. Behaviour that is meant to stay the same leaves no difference.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import re
 import sys
 import time
 from contextlib import nullcontext
@@ -55,9 +58,26 @@ LARGER = {
     "spark.springbok.runtimeFilter.wait": "AUTO",
     "spark.springbok.runtimeFilter.minBenefitMs": "1",
 }
+# Settings of the modes that have some of their own.
+MODES: dict[str, dict[str, str]] = {
+    "plain": {},
+    "auto": {"spark.springbok.runtimeFilter.wait": "AUTO", "spark.springbok.runtimeFilter.minBenefitMs": "1"},
+    "partitioned": {},
+    "hints": {},
+}
+HINTS = (
+    "RUNTIME_FILTER",
+    "SHUFFLE",
+    "MERGE",
+    "NO_RUNTIME_FILTER_TARGET",
+    "BROADCAST",
+    "RUNTIME_FILTER_TARGET",
+    "SHUFFLE_HASH",
+)
 # Spark orders some expressions by the hash of their ids: each query's ids start at a number of its own.
 IDS_PER_QUERY = 100_000
 IDS_PER_SUITE = 100_000_000
+_KEYWORD = re.compile(r"where|on|join|left|right|full|inner|cross|group|order|union|having|limit|and|or|when|is|then")
 
 
 def session() -> SparkSession:
@@ -86,15 +106,45 @@ def load(spark: SparkSession, folder: Path) -> SparkSession:
     return own
 
 
-def decisions(spark: SparkSession, suite: str, name: str, sql: str, *, together: bool = False) -> str:
+def hinted(spark: SparkSession, sql: str, tables: list[str], first: int) -> str:
+    """The query with one hint for each of its relations, in turn, in each SELECT. Names of other scopes are ignored.
+
+    Spark does not reorder joins that are hinted. Hints that would leave relations without a condition are left out.
+    """
+    known = "|".join(map(re.escape, sorted(tables)))
+    # An alias hides the name. A word that is no alias, as WHERE, names nothing.
+    found = re.findall(rf"\b({known})\b(?:\s+(?:as\s+)?([a-z]\w*))?", sql, flags=re.IGNORECASE)
+    names = sorted({name.lower() for names in found for name in names if name})
+    turns = itertools.islice(itertools.cycle(HINTS), first % len(HINTS), None)
+    chosen, most = sql, _without_condition(spark, sql)
+    hints: list[str] = []
+    for name in names:
+        if name not in tables and _KEYWORD.fullmatch(name):
+            continue
+        more = ", ".join([*hints, f"{next(turns)}({name})"])
+        text = re.sub(r"\b(select)\b", rf"\1 /*+ {more} */", sql, flags=re.IGNORECASE)
+        if _without_condition(spark, text) <= most:
+            chosen, hints = text, more.split(", ")
+    return chosen
+
+
+def _without_condition(spark: SparkSession, sql: str) -> int:
+    """The number of inner joins without a condition."""
+    plan = spark.sql(sql)._jdf.queryExecution().optimizedPlan().toString()
+    return len(re.findall(r"\bJoin (?:Inner|Cross)(?:$|, (?:left|right)Hint)", plan, flags=re.MULTILINE))
+
+
+def decisions(
+    spark: SparkSession, suite: str, name: str, sql: str, *, mode: str = "plain", together: bool = False
+) -> str:
     """Every plan and decision of one query.
 
     With `together` stages that run at the same time are seen to finish at the same time, so that adaptive execution
-    decides the same in each run. A query whose subqueries wait for each other's stages would never end that way.
+    decides the same in each run.
     """
     first_id = (SUITES.index(suite) + 1) * IDS_PER_SUITE + list(suites.queries(suite)).index(name) * IDS_PER_QUERY
     parts: dict[str, str] = {}
-    with temporarily(spark, SETTINGS):
+    with temporarily(spark, SETTINGS | MODES[mode]):
         _count_from(spark, first_id)
         df = spark.sql(sql)
         parts["plan before it runs"] = _plan(df)
@@ -136,17 +186,21 @@ def _count_from(spark: SparkSession, number: int) -> None:
     handles.collectArguments(setter, 0, handles.lookup().unreflectGetter(counter)).invokeWithArguments(arguments)
 
 
-def record(target: Path, chosen: list[str], queries: str, scale: float, cache: Path) -> None:
+def record(target: Path, chosen: list[str], queries: str, scale: float, cache: Path, mode: str) -> None:
     """Write the decisions of the chosen queries, one file each."""
     spark = session()
     for suite in chosen:
-        own = load(spark, data.folder(spark, cache, suite, scale, "plain"))
+        layout = "partitioned" if mode == "partitioned" else "plain"
+        tables = data.folder(spark, cache, suite, scale, layout)
+        own, names = load(spark, tables), [path.stem for path in tables.glob("*.parquet")]
         folder = target / suite
         folder.mkdir(parents=True, exist_ok=True)
-        for name, sql in suites.chosen(suite, queries).items():
+        for i, (name, sql) in enumerate(suites.chosen(suite, queries).items()):
             start = time.monotonic()
-            (folder / f"{name}.txt").write_text(decisions(own, suite, name, sql), encoding="utf-8")
-            print(f"{suite} {name} {time.monotonic() - start:.1f} s", flush=True)
+            asked = hinted(own, sql, names, i) if mode == "hints" else sql
+            text = decisions(own, suite, name, asked, mode=mode, together=mode == "auto")
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+            print(f"{mode} {suite} {name} {time.monotonic() - start:.1f} s", flush=True)
     spark.stop()
 
 
@@ -158,6 +212,7 @@ def main() -> int:
     to_record.add_argument("folder", type=Path)
     to_record.add_argument("--suite", default=",".join(SUITES), help="suites, separated by commas")
     to_record.add_argument("--queries", default="all", help="as in q3,q14a or 1-15; of one suite")
+    to_record.add_argument("--mode", choices=MODES, default="plain")
     to_record.add_argument("--scale", type=float, default=0.1)
     to_record.add_argument("--data", type=Path, default=CACHE, help="where the tables are made once")
     to_compare = commands.add_parser("compare", help="print what differs between two recordings")
@@ -167,7 +222,7 @@ def main() -> int:
     to_compare.add_argument("--unstable", type=Path, action="append", default=[], help="another recording like A")
     args = parser.parse_args()
     if args.command == "record":
-        record(args.folder, args.suite.split(","), args.queries, args.scale, args.data)
+        record(args.folder, args.suite.split(","), args.queries, args.scale, args.data, args.mode)
         return 0
     renames = text_diff.Renames.read(args.renames) if args.renames else text_diff.Renames()
     return text_diff.compare(args.a, args.b, renames, args.unstable)

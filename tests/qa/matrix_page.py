@@ -25,7 +25,6 @@ CAPABILITIES = {
     "Operators of runtime filters": ("physical", "keys"),
     "Shuffle writers": ("rules.shuffles",),
     "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
-    "Learned rows and kept keys": ("stats.history", "keys.kept"),
     "Activation, settings, reports": (
         "top",
         "conf",
@@ -51,7 +50,6 @@ CHECKS = {
 # Why tests are skipped on a line, and so what it lacks.
 LACKS = {
     "3.5": (
-        "Without adaptive execution there are no runtime filters: the readers of files get no values of subqueries.",
         "EXPLAIN has no section of Springbok: `springbok.report` and `python -m springbok explain` show it.",
         "Springbok takes Spark's size estimate of a cached table until it is filled.",
         "Reports through Spark Connect are not tested: PySpark's package has no Connect server.",

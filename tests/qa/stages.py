@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.004
+# A broadcast may wait for a subquery, whose stages are held up here. It may also be about to go on after its job.
+_POLLS, _POLLS_WITH_BROADCAST = 2, 60
 # Threads that work for a query. Other threads are always running, as they read from sockets.
 _WORKER = re.compile(
     r'"(?:Executor task launch|task-result-getter|dag-scheduler|broadcast-exchange|subquery|ResultQueryStage|'
@@ -51,18 +52,19 @@ class StagesFinishTogether:
         self._pool.setCorePoolSize(self._size)
 
     def _poll(self) -> None:
+        idle = 0
         try:
             while not self._stop.wait(_POLL_SECONDS):
-                if self._pool.getQueue().size() > 0 and self._idle():
-                    time.sleep(_POLL_SECONDS)
-                    if self._idle():
-                        held, self._held = self._held, self._hold()
-                        held.countDown()
+                idle = idle + 1 if self._pool.getQueue().size() > 0 and self._idle() else 0
+                if idle >= (_POLLS_WITH_BROADCAST if self._broadcasts.getActiveCount() > 0 else _POLLS):
+                    idle = 0
+                    held, self._held = self._held, self._hold()
+                    held.countDown()
         finally:
             self._held.countDown()
 
     def _idle(self) -> bool:
-        if self._scheduler.activeJobs().size() > 0 or self._broadcasts.getActiveCount() > 0:
+        if self._scheduler.activeJobs().size() > 0:
             return False
         states = self._threads.invokeWithArguments(self._all_threads)
         return not _WORKER.search(states) and not self._caller.search(states)

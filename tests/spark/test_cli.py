@@ -55,7 +55,7 @@ def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> 
     assert any("springbok.report(df)" in c.what for c in fine) != Spark(spark.version).explains
     with temporarily(spark, {"spark.sql.adaptive.enabled": "false"}):
         found = [c for c in doctor.of_session(spark) if c.state == "warning"]
-    assert len(found) == 1 and "ranges of broadcasts" in found[0].what and found[0].advice
+    assert len(found) == 1 and "no runtime filters" in found[0].what and found[0].advice
 
 
 def test_the_demo_says_what_it_does_and_nothing_else(tmp_path: Path) -> None:

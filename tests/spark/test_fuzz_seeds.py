@@ -31,6 +31,6 @@ def test_random_queries_answer_the_same() -> None:
 
 
 @pytest.mark.slow
-def test_queries_that_learn_answer_the_same_while_tables_change() -> None:
+def test_queries_answer_the_same_while_tables_change() -> None:
     told = fuzz("--seeds", "42-43", "--queries", "2", "--runs", "2", "--changing")
-    assert all(f"'{used}': " in told for used in ("changes", "kept keys", "learned rows", "beside")), told
+    assert "'changes': " in told, told

@@ -24,7 +24,7 @@ _JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 _CONFLICTS = {
     "spark.sql.adaptive.enabled": (
         "false",
-        "the only runtime filters are ranges of broadcasts, and no decision is revised at run time",
+        "no runtime filters are made, and no decision is revised at run time",
     ),
     "spark.sql.exchange.reuse": ("false", "no runtime filters are made: the build side would run twice"),
     "spark.springbok.enabled": ("false", "Springbok is switched off"),

@@ -1,11 +1,11 @@
-"""`python -m springbok`: explain a query, the demo, the jar's path, the doctor, and the shared history."""
+"""`python -m springbok`: explain a query, the demo, the jar's path, and the doctor."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from springbok.cli import demo, doctor, explain, history
+from springbok.cli import demo, doctor, explain
 from springbok.errors import CheckFailed, SpringbokError
 from springbok.jar import jar_path
 from springbok.version import __version__
@@ -24,8 +24,6 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         if args.command == "doctor":
             return doctor.run()
-        if args.command == "history":
-            return history.run(args)
         return explain.run(args) if args.command == "explain" else demo.run(args)
     except SpringbokError as e:
         print(f"springbok: {e}", file=sys.stderr)
@@ -43,5 +41,4 @@ def _parser() -> argparse.ArgumentParser:
     demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
     explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
     commands.add_parser("doctor", help="check whether Springbok can work here, and say what to do")
-    history.arguments(commands.add_parser("history", help="show, prune or export what applications have learned"))
     return parser

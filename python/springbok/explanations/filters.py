@@ -116,8 +116,6 @@ def _late(q: Question) -> Answer:
     if f.timing == "local":
         joined = f"the broadcast of join {f.join}, which its scan needs as well"
         return Answer(f"{name}it comes from {joined}" + (f" ({amount(f.build_rows)} rows)" if f.build_rows else ""))
-    if f.timing == "known":
-        return Answer(f"{name}its keys are known from an earlier query, so it is there when its scan starts")
     return Answer(name + _waits(q, f), f"SET {_WAIT}=NEVER")
 
 

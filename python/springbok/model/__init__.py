@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from springbok.model.decisions import Alternative, Conjunct, Conjuncts, Filter, Join, JoinOrder, KeyColumn, Reason, Side
-from springbok.model.history import History
 from springbok.model.plan import (
     Aggregate,
     AggregateFunction,
@@ -42,7 +41,6 @@ __all__ = [
     "Execution",
     "Filter",
     "Fragment",
-    "History",
     "Join",
     "JoinChange",
     "JoinOrder",

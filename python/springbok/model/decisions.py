@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from springbok.model.history import History
-
 
 @dataclass(frozen=True)
 class Reason:
@@ -34,8 +32,7 @@ class Side:
     """One input of a join: the ids of the tables that it reads, and where its keys come from.
 
     `rows`, `row_bytes` and `bound_bytes` (not exceeded) are what the decision was made on; `estimated_rows` is what was
-    estimated at first, `q_error` the factor between that and what was observed. `history` are the runs that the rows
-    were learned from.
+    estimated at first, `q_error` the factor between that and what was observed.
     """
 
     rows_source: str
@@ -51,7 +48,6 @@ class Side:
     observed_rows: int | None = None
     observed_bytes: int | None = None
     q_error: float | None = None
-    history: History | None = None
 
 
 @dataclass(frozen=True)
@@ -115,9 +111,8 @@ class Filter:
     from the start of the build side's stage to the decision, for which the scan had to wait. `pushed` is how the scan
     itself was told of it (files, partitions, connector, rebuilt, query), `not_pushed` why it was not. `target_id` is
     the id of the target table. `timing` is waits, local (the scan is in the stage of a broadcast join, which starts
-    after the build side anyway), known (its keys are those of an earlier query, which was planned at `kept_ms`, in ms
-    since 1970) or late. The expected times are those of all cores: what the key's filters save, and what is lost by
-    waiting.
+    after the build side anyway) or late. The expected times are those of all cores: what the key's filters save, and
+    what is lost by waiting.
     Its `scope` is local if it stays in the fragment of its join, otherwise global. A late filter arrived `arrived_ms`
     after its scan began; some of the scan's tasks tested their rows by it, others did not.
     """
@@ -157,7 +152,6 @@ class Filter:
     arrived_ms: int | None = None
     tasks_tested: int | None = None
     tasks_untested: int | None = None
-    kept_ms: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from springbok.model.history import History
-
 
 @dataclass(frozen=True)
 class Slot:
@@ -66,8 +64,8 @@ class Table:
     `id` is its position. `qualified_name` is its name in a catalog as SQL takes it. `source` is files, connector, hive,
     cached or other. `stored_by` are the transforms by which a connector stores its rows together, `stored_partitions`
     the number of partitions that its scan reports by them.
-    `rows_source` is history, analyzed, log, footer, connector, runtime, estimated or unknown; `history` are the runs
-    that the rows were learned from. `missing_statistics` are the join columns whose distinct values are unknown.
+    `rows_source` is analyzed, log, footer, connector, runtime, estimated or unknown. `missing_statistics` are the join
+    columns whose distinct values are unknown.
     `analyze` is the SQL statement that collects what is missing, for a table of the session catalog.
     `partition_filters` and `pushed_filters` are the query's conditions that its scan is told of (of a connector: those
     that it evaluates alone), `runtime_filters` ids. `scan` is what a connector says of its scan. What ends in `_read`
@@ -100,7 +98,6 @@ class Table:
     bytes_read: int | None = None
     rows_read: int | None = None
     tasks: int | None = None
-    history: History | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -165,7 +162,6 @@ class Node:
     estimated_rows: float | None = None
     rows: int | None = None
     aggregate: Aggregate | None = None
-    history: History | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from springbok.render.words import (
     saved,
     scanned,
     size,
-    source,
     state,
     statements,
     strategy,
@@ -96,7 +95,7 @@ def _lines(r: ReportData) -> Iterator[str]:
 
 def _table(t: Table) -> Iterator[str]:
     files = f", {t.files} files" if t.files else ""
-    rows = f"{amount(t.rows)} rows ({source(t.rows_source, t.history)})"
+    rows = f"{amount(t.rows)} rows ({t.rows_source})"
     what = f"{t.name or '?'} ({t.format}{files}, {size(t.bytes)}): {rows}"
     yield from wrap(what + (f"; read {read(t)}" if read(t) else ""), 2)
     for text in scanned(t):
@@ -129,7 +128,7 @@ def side_text(s: Side) -> str:
     bound = f", at most {size(s.bound_bytes)}" if s.bound_bytes is not None else ""
     seen = f"; {observed(s)}" if s.observed_rows is not None else ""
     shuffled = ", already partitioned" if s.partitioned else ""
-    return f"{amount(s.rows)} rows ({source(s.rows_source, s.history)}){bound}{shuffled}{seen}"
+    return f"{amount(s.rows)} rows ({s.rows_source}){bound}{shuffled}{seen}"
 
 
 def _filter(f: Filter) -> Iterator[str]:

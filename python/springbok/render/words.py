@@ -13,7 +13,6 @@ from springbok.model import (
     Conjunct,
     Execution,
     Filter,
-    History,
     Join,
     ReportData,
     Side,
@@ -37,19 +36,6 @@ def amount(n: float | None, *, unknown: str = "unknown") -> str:
         return f"{int(fixed(n, 0)):,}"
     size, unit = next((s, u) for s, u in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")) if n >= s)
     return f"{fixed(n / size, 2)} {unit}"
-
-
-def source(name: str, history: History | None) -> str:
-    """Where a number of rows comes from."""
-    if history is None:
-        return name
-    runs = "1 run" if history.runs == 1 else f"{history.runs} runs"
-    return f"{name}, {runs}, last on {_day(history.last_ms)}"
-
-
-def _day(ms: int) -> str:
-    """A time in ms since 1970."""
-    return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def size(n: float | None, digits: int = 1) -> str:
@@ -174,8 +160,6 @@ def _timing(f: Filter) -> list[str]:
     parts = []
     if f.waited_ms is not None:
         parts.append(f"waited {f.waited_ms:,} ms")
-    if f.kept_ms is not None:
-        parts.append(f"keys of the query of {_day(f.kept_ms)}")
     if f.arrived_ms is not None:
         parts.append(f"arrived {f.arrived_ms:,} ms after the scan began")
     if f.tasks_tested is not None and f.tasks_untested is not None and f.tasks_tested + f.tasks_untested:

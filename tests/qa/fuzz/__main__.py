@@ -10,10 +10,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,8 @@ from lake import CATALOGS
 from pyspark.sql import SparkSession
 
 from qa.fuzz import changes, engine
-from qa.fuzz.beside import Beside
-from qa.fuzz.data import Table, tables
-from qa.fuzz.engine import FORCED, HISTORY, OFF, ON, Answer, Failed, Settings, TooLong
+from qa.fuzz.data import tables
+from qa.fuzz.engine import FORCED, OFF, ON, Answer, Failed, Settings, TooLong
 from qa.fuzz.queries import Generator, Query
 from qa.fuzz.tree import minimize
 
@@ -31,21 +28,13 @@ from qa.fuzz.tree import minimize
 # build side broadcast, it fails without Springbok as well.
 PRUNED = re.compile(r"IN dynamicpruning#\d+ has not finished")
 
-# A join of a table whose filters wait for nothing else.
-JOINS_TABLE = re.compile(r"FROM t\d a\d+ (?:SEMI )?JOIN t\d")
-
-
-# Asks the second application.
-Ask = Callable[[Settings], Future[Answer]]
-
 
 @dataclass
 class Plan:
-    """Settings of a run, what kind of run it is, and what the last one has used of the queries before."""
+    """Settings of a run, and what kind of run it is."""
 
     kind: str
     settings: Settings
-    used: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -69,15 +58,12 @@ class Fuzzer:
         out: Any = sys.stdout,
         always: Settings | None = None,
         steps: int = 0,
-        beside: Beside | None = None,
     ) -> None:
         self.spark, self.folder, self.queries, self.runs, self.form, self.out = spark, folder, queries, runs, form, out
         # Settings of all runs with Springbok.
         self.always = always or {}
         # How often tables change while a query is run again and again.
         self.steps = steps
-        # It runs the queries of some seeds at the same time.
-        self.beside = beside
         self.tally = Tally()
 
     def seed(self, seed: int, only: int | None = None) -> None:
@@ -85,10 +71,6 @@ class Fuzzer:
         r = random.Random(seed)
         data = tables(r)
         where = self.folder / f"seed{seed}"
-        beside = self.beside if seed % 3 == 0 else None
-        if beside:
-            for t in data:
-                t.storage = "files"
         try:
             engine.load(self.spark, data, where, r, self.form)
             # DuckDB would keep the tables as they were at first.
@@ -96,13 +78,12 @@ class Fuzzer:
             for n in range(self.queries):
                 # Each query has its own numbers: one can be run alone.
                 own = random.Random(seed * 1000 + n)
-                query = self.query(own, data)
+                query = Generator(own, data).query()
                 common, plans = self.plans(own)
                 for done, failed in changes.states(self.spark, query.sql(), data, where, own, self.steps):
                     self.changed(f"seed {seed} query {n}{done}", bool(done), failed)
                     if only is None or only == n:
-                        ask = partial(beside.answer, data, where, query.sql()) if beside else None
-                        self.one(f"seed {seed} query {n}{done}", query, common, plans, duck, ask)
+                        self.one(f"seed {seed} query {n}{done}", query, common, plans, duck)
             if duck is not None:
                 duck.close()
         finally:
@@ -110,20 +91,11 @@ class Fuzzer:
             shutil.rmtree(where, ignore_errors=True)
         self.tally.counts["seeds"] += 1
 
-    def query(self, r: random.Random, data: list[Table]) -> Query:
-        """A random query; where tables change mostly one that can keep keys of a table."""
-        made = [Generator(r, data).query() for _ in range(5 if self.steps else 1)]
-        return max(made, key=lambda q: JOINS_TABLE.search(q.sql()) is not None)
-
     def plans(self, r: random.Random) -> tuple[Settings, list[Plan]]:
         """The settings of all runs of a query, and those of each."""
         common: Settings = {"spark.sql.ansi.enabled": "false"} if r.random() < 0.7 else {}
         off = [Plan("off", OFF | common | {"spark.sql.adaptive.enabled": "false"})] if r.random() < 0.1 else []
         on = [common | engine.random_settings(r) | self.always for _ in range(self.runs)]
-        if self.steps:
-            # What is forced depends on no history.
-            on = [s if r.random() < 0.5 else {k: v for k, v in s.items() if k != FORCED} for s in on]
-            on = [s if r.random() < 0.3 else s | engine.KEEPING for s in on]
         return common, off + [Plan("on", s) for s in on]
 
     def changed(self, name: str, done: bool, failed: str | None) -> None:
@@ -133,9 +105,7 @@ class Fuzzer:
             self.tally.counts["refused changes"] += 1
             self.say(f"{name}: {failed[:300]}", "refused change")
 
-    def one(
-        self, name: str, query: Query, common: Settings, plans: list[Plan], duck: Any, ask: Ask | None = None
-    ) -> None:
+    def one(self, name: str, query: Query, common: Settings, plans: list[Plan], duck: Any) -> None:
         counts = self.tally.counts
         sql = query.sql()
         expected = self.answer(sql, OFF | common)
@@ -155,25 +125,7 @@ class Fuzzer:
         if query.duck and duck is not None:
             self.against_duck(name, sql, expected, duck)
         for plan in plans:
-            before = plan.used
-            # The second time with the keys of the first.
-            for again in (False, True) if HISTORY in plan.settings else (False,):
-                since = time.time()
-                other = ask(plan.settings) if ask else None
-                got = self.answer(sql, plan.settings)
-                if HISTORY in plan.settings:
-                    plan.used = self.learned(since, before, again)
-                self.check(name, query, plan, common, expected, got)
-                if other:
-                    self.check(name, query, replace(plan, kind="beside"), common, expected, other.result())
-
-    def learned(self, since: float, before: set[str], again: bool) -> set[str]:
-        """What the last run has used of the queries before; counted, and compared with the run before a change."""
-        used = engine.learned(self.spark, since)
-        self.tally.counts.update(used)
-        if "kept keys" in before and not again:
-            self.tally.counts["kept keys, then none" if "kept keys" not in used else "kept keys, then kept keys"] += 1
-        return used
+            self.check(name, query, plan, common, expected, self.answer(sql, plan.settings))
 
     def check(
         self,
@@ -268,45 +220,24 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1e9, help="start no seed after that")
     parser.add_argument("--sessions", type=int, default=2, help="seeds at once, each in its own session")
     parser.add_argument("--format", default="", choices=["", *CATALOGS], help="what the tables are kept in")
-    parser.add_argument("--history", action="store_true", help="queries learn from the ones before")
     parser.add_argument("--one-task", action="store_true", help="one task computes every query that it may")
-    parser.add_argument(
-        "--changing", action="store_true", help="tables change between runs; two applications share a history"
-    )
+    parser.add_argument("--changing", action="store_true", help="tables change between runs")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fuzz") as folder:
-        start = time.monotonic()
-        tally = Tally()
-        if args.changing:
-            tally = application(args, Path(folder), start, args.minutes / 2, tally)
-            wrong = changes.poison(Path(folder) / "history", random.Random(args.seeds))
-            # The next application has the same tables, which change in the same ways.
-            print(f"{wrong} entries are wrong now", flush=True)
-        tally = application(args, Path(folder), start, args.minutes, tally)
+        tally = application(args, Path(folder))
     print(f"{len(tally.differences)} differences")
     return 1 if tally.differences else 0
 
 
-def always(args: argparse.Namespace, folder: Path) -> Settings:
-    """Settings of all runs with Springbok."""
-    found: Settings = {}
-    if args.history or args.changing:
-        found[HISTORY] = "true"
-    if args.changing:
-        found["spark.springbok.history.path"] = str(folder / "history")
-    if args.one_task:
-        # What is forced by this seed leaves a query to Spark or to one task.
-        found[FORCED] = "0"
-    return found
-
-
-def application(args: argparse.Namespace, folder: Path, start: float, most: float, before: Tally) -> Tally:
-    """Runs seeds in an application of its own, starting none after `most` minutes; returns what was found so far."""
+def application(args: argparse.Namespace, folder: Path) -> Tally:
+    """Runs the seeds; returns what was found."""
+    start = time.monotonic()
     first, _, last = args.seeds.partition("-")
     seeds = iter(range(int(first), int(last or first) + 1))
     spark = engine.session(folder / "warehouse", args.format)
     steps = 3 if args.changing else 0
-    beside = Beside(folder / "beside") if args.changing and not args.format else None
+    # What is forced by this seed leaves a query to Spark or to one task.
+    always: Settings = {FORCED: "0"} if args.one_task else {}
     fuzzers = [
         Fuzzer(
             spark.newSession(),
@@ -314,15 +245,14 @@ def application(args: argparse.Namespace, folder: Path, start: float, most: floa
             args.queries,
             args.runs,
             args.format,
-            always=always(args, folder),
+            always=always,
             steps=steps,
-            beside=beside,
         )
         for _ in range(args.sessions)
     ]
 
     def found() -> Tally:
-        tallies = [before, *(f.tally for f in fuzzers)]
+        tallies = [f.tally for f in fuzzers]
         counts = sum((t.counts for t in tallies), Counter[str]())
         return Tally(counts, [d for t in tallies for d in t.differences])
 
@@ -330,14 +260,12 @@ def application(args: argparse.Namespace, folder: Path, start: float, most: floa
         return (time.monotonic() - start) / 60
 
     def work(fuzzer: Fuzzer) -> None:
-        while minutes() <= most and (seed := next(seeds, None)) is not None:
+        while minutes() <= args.minutes and (seed := next(seeds, None)) is not None:
             fuzzer.seed(seed, args.query)
             print(f"seed {seed}: {minutes():.1f} min {dict(found().counts)}", flush=True)
 
     with ThreadPoolExecutor(args.sessions) as pool:
         list(pool.map(work, fuzzers))
-    if beside:
-        beside.stop()
     spark.stop()
     return found()
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from springbok import history
 
 from qa.fuzz import engine, lake
 from qa.fuzz.data import BY_SQL, Table, Type, arrow_schema, made, save
@@ -98,26 +95,8 @@ def contents(t: Table, path: Path) -> pa.Table:
     )
 
 
-def poison(folder: Path, r: random.Random) -> int:
-    """Makes all entries of a shared history wrong, at random; returns how many there are."""
-    found = [json.loads(e.text) for e in history.read(folder).entries]
-    lines = []
-    for entry in found:
-        if "rows" in entry:
-            entry["rows"] = int(entry["rows"] * r.choice([0, 0.001, 1, 1000, 1e9]))
-        else:
-            entry["selectivity"] = r.choice([1e-9, 0.3, 1.0])
-        # The later one of two entries counts.
-        entry["last"] += 1
-        text = json.dumps(entry, separators=(",", ":"))
-        lines.append(f"{zlib.crc32(text.encode()):08x} {text}\n")
-    (folder / f"history-{r.getrandbits(64):x}.jsonl").write_text("".join(lines))
-    return len(lines)
-
-
 def _write(table: pa.Table, path: Path, r: random.Random) -> None:
-    # A second application with the same random numbers writes the same files.
-    save(table, path / f"part-{r.getrandbits(64):x}.parquet", 100, r.randrange(10**9))
+    save(table, path / f"part-{r.getrandbits(64):x}.parquet", 100)
 
 
 def _replace(old: list[Path], table: pa.Table, path: Path, r: random.Random) -> None:

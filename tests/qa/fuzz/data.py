@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 import random
 from dataclasses import dataclass
 from decimal import Decimal
@@ -176,7 +175,6 @@ def write(table: Table, folder: Path, r: random.Random) -> Path:
     return path
 
 
-def save(rows: pa.Table, file: Path, group: int, changed: int = 0) -> None:
-    """Rows as a Parquet file with a time of its last change: the history keeps no keys of files of a moment ago."""
+def save(rows: pa.Table, file: Path, group: int) -> None:
+    """Rows as a Parquet file."""
     pq.write_table(rows, file, row_group_size=group)
-    os.utime(file, (changed, changed))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import random
 import threading
-import time
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +25,6 @@ from qa.fuzz import lake
 from qa.fuzz.data import Table, arrow_schema, write
 
 ON = "spark.springbok.enabled"
-HISTORY = "spark.springbok.history.enabled"
 FORCED = "spark.springbok.internal.forced"
 Settings = dict[str, str]
 # Tables are small: compiling takes longer than interpreting.
@@ -47,7 +44,6 @@ def session(warehouse: Path, form: str = "") -> SparkSession:
         runtimeFilter_minBenefitMs=0,
         runtimeFilter_minRejection=0,
         planning_budget=0,
-        planning_singleNode="true",
     )
     spark = (
         builder.master("local[2]")
@@ -159,45 +155,12 @@ def insert(spark: SparkSession, t: Table, rows: DataFrame, verb: str) -> None:
     rows.createOrReplaceTempView("written")
     names = ", ".join(n for n, _ in t.columns)
     spark.sql(f"INSERT {verb} {t.name} ({names}) SELECT {names} FROM written")
-    _age(spark, t)
-
-
-def _age(spark: SparkSession, t: Table) -> None:
-    """Sets back the times of the files that were written just now: the history keeps no keys of such files."""
-    warehouse = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"))
-    now = time.time()
-    for file in (warehouse / f"{spark.catalog.currentDatabase()}.db" / t.name).rglob("*.*"):
-        if now - file.stat().st_mtime < 60:
-            os.utime(file, (now - 3600,) * 2)
     spark.catalog.refreshTable(t.name)
 
 
 def partition_key(spark: SparkSession, t: Table) -> str | None:
     """The column by which a table of the catalog is partitioned."""
     return next((c.name for c in spark.catalog.listColumns(t.name) if c.isPartition), None)
-
-
-def settle(spark: SparkSession) -> None:
-    """Waits until all queries that have ended have been learned from."""
-    bus: Any = spark._jsc.sc().listenerBus()
-    bus.waitUntilEmpty()
-
-
-def learned(spark: SparkSession, since: float) -> set[str]:
-    """What a query that was started since, with the history on, has used of the ones before."""
-    used = set()
-    last = [r for r in springbok.last_reports(spark, 1) if r.execution and r.execution.start_ms >= int(since * 1000)]
-    for report in last:
-        if any("kept" in f.kinds for f in report.filters):
-            used.add("kept keys")
-        if any(f.reason.code == "KEYS_CHANGED" for f in report.filters):
-            used.add("changed keys")
-        if "history" in [t.rows_source for t in report.tables] + [
-            side.rows_source for join in report.joins for side in (join.left, join.right)
-        ]:
-            used.add("learned rows")
-        used.add("with joins")
-    return used
 
 
 def unload(spark: SparkSession, tables: list[Table], folder: Path) -> None:
@@ -262,11 +225,7 @@ def rows(spark: SparkSession, sql: str, settings: Settings, seconds: float = 20)
     timer.start()
     try:
         with temporarily(spark, settings):
-            found = Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
-            if HISTORY in settings:
-                # The next run can use what this one has learned.
-                settle(spark)
-            return found
+            return Counter(normal(tuple(r)) for r in spark.sql(sql).collect())
     except Exception as e:
         if late.is_set():
             raise TooLong from e
@@ -316,17 +275,6 @@ def random_settings(r: random.Random) -> Settings:
     if s.get("spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes"):
         s["spark.sql.adaptive.skewJoin.skewedPartitionFactor"] = "1.1"
     return s
-
-
-# Joins that are not broadcast, and may be filtered by lists of keys: such keys are kept.
-KEEPING: Settings = {
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.springbok.join.broadcastBytesLimit": "0",
-    "spark.springbok.runtimeFilter.inLimit": "1024",
-    "spark.springbok.runtimeFilter.types": "IN,MINMAX,BLOOM",
-    "spark.sql.adaptive.enabled": "true",
-    "spark.sql.exchange.reuse": "true",
-}
 
 
 def _rare_settings(r: random.Random) -> Settings:

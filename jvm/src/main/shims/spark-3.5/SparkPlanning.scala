@@ -16,9 +16,6 @@ import org.apache.spark.sql.internal.SQLConf
 /** Planning, where versions of Spark differ. */
 object SparkPlanning extends JoinSelectionHelper {
 
-  /** Whether a scan hands the value of a scalar subquery to the reader of its files. */
-  val scansPushSubqueries: Boolean = false
-
   /** A plan that gives these rows. */
   def localTable(output: Seq[Attribute], rows: Seq[InternalRow]): SparkPlan =
     LocalTableScanExec(output, rows)

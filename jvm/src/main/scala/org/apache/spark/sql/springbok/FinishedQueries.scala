@@ -11,18 +11,16 @@ import org.apache.spark.scheduler.{
 }
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
-import org.apache.spark.sql.springbok.catalyst.{OptimizedPlan, RuleGuard, SparkThreads}
-import org.apache.spark.sql.springbok.conf.{HistoryConf, ReportConf}
-import org.apache.spark.sql.springbok.physical.{KeepKeys, LearnRows}
-import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
+import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.record.RunningQueries
 import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportParts, SpringbokReportEvent}
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 import org.apache.spark.sql.springbok.report.ui.ReportEvents
-import org.apache.spark.sql.springbok.stats.history.History
 
 /**
  * What happens when a query of a context has ended. Its report is made: the session keeps it, and the UI and the event log
- * get it. The query's numbers are added to the application's metrics, and its rows teach the history.
+ * get it. The query's numbers are added to the application's metrics.
  *
  * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
  * would have to wait.
@@ -41,35 +39,18 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
     case e: SparkListenerSQLExecutionEnd =>
       RunningQueries.ended(e.executionId)
       // A query that failed before it was planned has none.
-      for (run <- LastReports.ended(e); qe <- Option(e.qe))
-        qe.sparkSession.withActive(if (e.executionFailure.isEmpty) succeeded(run, qe) else failed(qe))
+      for (run <- LastReports.ended(e); qe <- Option(e.qe) if e.executionFailure.isEmpty)
+        qe.sparkSession.withActive(RuleGuard("LastReports", (), None, planning = false)(report(run, qe)))
     case other => LastReports.event(other)
   }
 
-  private def succeeded(run: ExecutionEntry, qe: QueryExecution): Unit = {
-    lazy val state = ReportParts.stateOf(qe.optimizedPlan)
-    guarded("LastReports")(report(run, qe, state))
-    // After the report, which shows what the query was planned with.
-    guarded("LearnRows")(LearnRows(qe, state, run.action, run.startMs))
-    guarded("KeepKeys")(state.foreach(KeepKeys(qe.sparkSession, _)))
-  }
+  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = events.end()
 
-  private def failed(qe: QueryExecution): Unit =
-    if (qe.sparkSession.sessionState.conf.getConf(HistoryConf.ENABLED))
-      guarded("LearnRows")(LearnRows.failed(OptimizedPlan.of(qe).flatMap(ReportParts.stateOf)))
-
-  private def guarded(rule: String)(body: => Unit): Unit = RuleGuard(rule, (), None, planning = false)(body)
-
-  override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
-    events.end()
-    History.endAll()
-  }
-
-  private def report(run: ExecutionEntry, qe: QueryExecution, state: => Option[PlanningState]): Unit = {
+  private def report(run: ExecutionEntry, qe: QueryExecution): Unit = {
     val conf = qe.sparkSession.sessionState.conf
     val send = conf.getConf(ReportConf.EVENTS) && events.wanted
     for {
-      planned <- state
+      planned <- ReportParts.stateOf(qe.optimizedPlan)
       (report, whole) <- LastReports.finished(run, qe, planned, metrics, needed = send) if send
       json <- ReportEvents.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
     } {

@@ -17,7 +17,7 @@ import org.apache.spark.sql.springbok.rules.joins.{
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{RememberScanFilters, RememberScans}
-import org.apache.spark.sql.springbok.rules.runtimefilters.place.{PlaceRuntimeFilters, PlaceStaticFilters}
+import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
 
@@ -36,7 +36,6 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *   physical plan
  *     | stage preparation . [PlaceRuntimeFilters] scans depend on build sides, after EnsureRequirements
  *     | ................. [ChooseShuffleWriter] few rows are written into one file for each task
- *     | ................. or [PlaceStaticFilters], where adaptive execution is off: broadcasts' ranges
  *     v                                                                    <---------------------------------+
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
  *   a stage finishes ...... [ReviseJoinStrategy] the choice again with real sizes, then planned anew --------+
@@ -67,7 +66,6 @@ private[springbok] object Hooks {
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
     e.injectQueryStagePrepRule(_ => ChooseShuffleWriter)
-    e.injectColumnar(_ => PlaceStaticFilters.Hook)
     e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)
   }
 }

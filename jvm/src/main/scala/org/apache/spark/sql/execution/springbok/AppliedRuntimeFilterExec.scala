@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FixedOrder, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
-import org.apache.spark.sql.springbok.physical.{LateContains, LateFilesRDD, LateFilter, StartBuildSide}
+import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter, StartBuildSide}
 
 /**
  * A runtime filter that was decided: what could be pushed is in the scan below; `predicate` is tested row by row.
@@ -44,24 +44,10 @@ case class AppliedRuntimeFilterExec(
   override lazy val metrics: Map[String, SQLMetric] = Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "numPauses" -> SQLMetrics.createMetric(sparkContext, "number of times the filter was not worth testing")
-  ) ++ late.toSeq.flatMap { _ =>
-    Seq(
-      skippedFiles -> SQLMetrics.createMetric(sparkContext, "number of files that were not read"),
-      skippedGroups -> SQLMetrics.createMetric(sparkContext, "number of row groups that were not read")
-    )
-  }
+  )
 
-  /** Files that tasks have left out of what the scan would read: see [[LateFilesRDD]]. */
-  def filesSkipped: Long = metrics.get(skippedFiles).fold(0L)(_.value)
-
-  /** Row groups that tasks have left out. */
-  def rowGroupsSkipped: Long = metrics.get(skippedGroups).fold(0L)(_.value)
-
-  /** How many row groups are skipped, by the footers or as tasks have counted, and how many there are. */
-  def rowGroups: Option[(Long, Int)] =
-    Option(info).flatMap(_.record.effect.rowGroups).map { case (skipped, all) =>
-      (if (late.isDefined) rowGroupsSkipped else skipped.toLong, all)
-    }
+  /** How many row groups the scan skips, by the footers, and how many there are. */
+  def rowGroups: Option[(Int, Int)] = Option(info).flatMap(_.record.effect.rowGroups)
 
   private def label: String =
     s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${ExpressionLabel(key)}"
@@ -80,12 +66,6 @@ case class AppliedRuntimeFilterExec(
   /** The filter that the scan does not wait for, if it is one. */
   def late: Option[LateFilter] = predicate.flatMap(_.collectFirst { case LateContains(_, f) => f })
 
-  /** The rows of the scan; if the filter is late, without the files and row groups that tasks leave out. */
-  private def read(rows: RDD[InternalRow]): RDD[InternalRow] = {
-    def skipped = LateFilesRDD.Skipped(longMetric(skippedFiles), longMetric(skippedGroups))
-    (for (f <- late; test <- predicate) yield LateFilesRDD.of(rows, f, test, child, skipped)).getOrElse(rows)
-  }
-
   // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
   // one, as a file's are.
   private def keepAtMost: Int =
@@ -99,7 +79,7 @@ case class AppliedRuntimeFilterExec(
       val out = longMetric("numOutputRows")
       val (pauses, atMost, missing) = (longMetric("numPauses"), keepAtMost, late)
       val input = child.output
-      read(child.execute()).mapPartitionsWithIndexInternal { (partition, rows) =>
+      child.execute().mapPartitionsWithIndexInternal { (partition, rows) =>
         val test = Predicate.create(p, input)
         test.initialize(partition)
         val sampler = new FilterSampler(atMost)
@@ -117,10 +97,7 @@ case class AppliedRuntimeFilterExec(
 
   override def inputRDDs(): Seq[RDD[InternalRow]] = {
     late.foreach(StartBuildSide(_, sparkContext, source))
-    child.asInstanceOf[CodegenSupport].inputRDDs() match {
-      case Seq(rows) => Seq(read(rows))
-      case more => more
-    }
+    child.asInstanceOf[CodegenSupport].inputRDDs()
   }
 
   override protected def doProduce(ctx: CodegenContext): String =
@@ -167,9 +144,6 @@ case class AppliedRuntimeFilterExec(
 }
 
 object AppliedRuntimeFilterExec {
-
-  private val skippedFiles = "numFilesSkipped"
-  private val skippedGroups = "numRowGroupsSkipped"
 
   /** Rows of a sample. */
   val sample: Int = 1 << 14

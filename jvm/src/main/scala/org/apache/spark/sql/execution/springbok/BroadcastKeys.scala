@@ -54,13 +54,6 @@ final class BroadcastKeys private (
   lazy val facts: KeyFacts = {
     // The driver has them all: more than a task may send are worth listing, to find the ranges that they lie in.
     val listed = math.max(conf.getConf(FilterConf.IN_LIMIT), if (long) KeyFacts.listed else 0)
-    read(listed)
-  }
-
-  /** The smallest and the largest value, None if there are none. */
-  def range: Option[(Any, Any)] = read(0).range
-
-  private def read(listed: Int): KeyFacts = {
     val out = new KeyFacts(dataType, listed, 0, rows)
     foreach(out.addLong, out.add)
     out
@@ -163,7 +156,7 @@ object BroadcastKeys {
    * @param types
    *   types of all its keys: several short ones are packed into one long
    */
-  def of(
+  private def of(
       relation: => Any,
       rows: Long,
       index: Int,

@@ -2,7 +2,6 @@ package org.apache.spark.sql.execution.springbok
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression, Unevaluable}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.kept.CollectsKeys
 import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
 import org.apache.spark.sql.types.DataType
@@ -25,10 +24,6 @@ import org.apache.spark.sql.types.DataType
  *   whether the scan is in the stage of the broadcast join that the filter is of
  * @param late
  *   the filter as one that the scan does not wait for, if it is one
- * @param known
- *   the keys of the build side, if an earlier query has collected them. Then nothing waits for the build side
- * @param collects
- *   what is kept of the build side for later queries, if its keys may be kept
  */
 final case class FilterInfo(
     query: PlanningState,
@@ -40,9 +35,7 @@ final case class FilterInfo(
     pushable: Boolean = true,
     grouped: Boolean = false,
     local: Boolean = false,
-    late: Option[LateFilter] = None,
-    known: Option[KeptKeysExec] = None,
-    collects: Option[CollectsKeys] = None
+    late: Option[LateFilter] = None
 ) {
 
   /** The key in the plan's canonical form: a scan whose groups stay whole is another one than a scan that may leave a part. */

@@ -14,9 +14,8 @@ import org.apache.spark.sql.springbok.keys.SourceKey
 /**
  * A runtime filter that waits for its build side: a filter dependency of the scan's stage. `source` is the same exchange as
  * the one below the join, so adaptive execution runs it once, before the stage of this scan. Then the filter is decided and
- * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row. If the keys are known
- * from an earlier query, `source` is a [[KeptKeysExec]], and the scan's stage waits for nothing. If the scan's stage is the one
- * of a broadcast join, it waits for the broadcast anyway, and `source` is a [[JoinedBuildSideExec]].
+ * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row. If the scan's stage is
+ * the one of a broadcast join, it waits for the broadcast anyway, and `source` is a [[JoinedBuildSideExec]].
  *
  * {{{
  *   RuntimeFilter RF000 -> l_orderkey
@@ -31,10 +30,7 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
     with PrintedAs {
 
   /** Whether its scan waits for a build side that its stage would not wait for otherwise. */
-  def waits: Boolean = source match {
-    case _: KeptKeysExec | _: JoinedBuildSideExec => false
-    case _ => true
-  }
+  def waits: Boolean = !source.isInstanceOf[JoinedBuildSideExec]
 
   override def left: SparkPlan = child
   override def right: SparkPlan = source

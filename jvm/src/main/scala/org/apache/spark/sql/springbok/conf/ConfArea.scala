@@ -4,9 +4,7 @@ import java.util.Locale
 import java.util.concurrent.TimeUnit
 
 import scala.collection.mutable
-import scala.util.Try
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.internal.config.{ConfigBuilder, ConfigEntry, OptionalConfigEntry, TypedConfigBuilder}
 import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.sql.internal.SQLConf
@@ -80,15 +78,6 @@ abstract private[conf] class ConfArea {
       "time",
       new TypedConfigBuilder[Long](ms.parent, ms.converter, _.toString).createWithDefault(default)
     )
-  }
-
-  /** A path, which has no default. */
-  protected def path(key: String)(doc: String): OptionalConfigEntry[String] = {
-    val entry = builder(key, doc).stringConf
-      .checkValue(p => Try(new Path(p)).isSuccess, "must be a path")
-      .createOptional
-    built += Setting(entry, "path")
-    entry
   }
 
   protected def mode[M <: Mode](key: String, default: M, modes: Modes[M])(doc: String): ConfigEntry[M] = {

@@ -10,8 +10,4 @@ object PlanningConf extends ConfArea {
       "Springbok plans a query only if its rules are expected to take at most this fraction of the time for reading and " +
         "joining the query's data. Otherwise Spark plans it, and the report says so. If 0, Springbok plans every query."
     )
-
-  val SINGLE_NODE: ConfigEntry[Boolean] = flag("planning.singleNode", default = false)(
-    "Whether one task computes a query that reads little data and returns few rows, without shuffles and broadcasts."
-  )
 }

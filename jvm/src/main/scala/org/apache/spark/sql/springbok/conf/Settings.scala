@@ -18,7 +18,6 @@ object Settings extends Logging {
     ConjunctConf,
     ExchangeConf,
     StatsConf,
-    HistoryConf,
     ClusterConf,
     FilterConf,
     ReportConf
@@ -46,7 +45,7 @@ object Settings extends Logging {
   def markdown: String = {
     val rows = entries.map(e => s"| `${e.key}` | `${e.defaultValueString}` | ${e.doc} |")
     val intro =
-      "Generated from the package `conf`; `make docs` writes it anew. All settings but `report.ui.retained`, `history.path` and `history.maxBytes` can be changed in a " +
+      "Generated from the package `conf`; `make docs` writes it anew. All settings but `report.ui.retained` can be changed in a " +
         "running session.\n" +
         "Spark rejects a wrong value when it is set. `springbok.configure` rejects an unknown name. If an unknown name is set\n" +
         "in another way before a session's first query, the log warns once. The report lists the settings that differ from their defaults."

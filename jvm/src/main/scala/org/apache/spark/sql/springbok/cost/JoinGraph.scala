@@ -50,15 +50,12 @@ final class JoinKeys(
 /**
  * Relations and the equalities between them.
  *
- * @param learned
- *   rows of sets of several relations that finished queries have counted
  * @param assumed
  *   what is other than expected, if anything is
  */
 final class JoinGraph(
     val relations: IndexedSeq[Relation],
     val keys: JoinKeys,
-    val learned: Map[Long, Double] = Map.empty,
     assumed: Option[JoinGraph.Assumed] = None
 ) {
   private val classes = keys.classes
@@ -69,14 +66,10 @@ final class JoinGraph(
   private val bytes: IndexedSeq[Double] = relations.map(_.rowBytes)
   private val expected = new mutable.LongMap[Double]
   private val bounds = new mutable.LongMap[Double]
-  private val derived = new mutable.LongMap[Double]
 
   /** The same relations if something is other than expected. */
   def assuming(s: Scenario): JoinGraph =
-    new JoinGraph(relations, keys, learned, Some(JoinGraph.Assumed(s, this)))
-
-  /** The same relations with the rows of these sets. */
-  def learning(sets: Map[Long, Double]): JoinGraph = new JoinGraph(relations, keys, sets, assumed)
+    new JoinGraph(relations, keys, Some(JoinGraph.Assumed(s, this)))
 
   def bit(i: Int): Long = 1L << i
 
@@ -102,26 +95,10 @@ final class JoinGraph(
   )(_.of.bound(set))
 
   /** Expected rows of the join of a set. They do not depend on the order. */
-  def rows(set: Long): Double =
-    expected.getOrElseUpdate(set, learned.getOrElse(set, estimated(set) * correction(set)))
-
-  /** By statistics alone. */
-  private def estimated(set: Long): Double = derived.getOrElseUpdate(
+  def rows(set: Long): Double = expected.getOrElseUpdate(
     set,
-    assumed.fold(product(set, _.rows))(a => a.of.estimated(set) * a.scenario.factor(set, this))
+    assumed.fold(product(set, _.rows))(a => a.of.rows(set) * a.scenario.factor(set, this))
   )
-
-  /**
-   * By how much a set has more rows than estimated, as far as its subsets are known. Two subsets with one relation in common
-   * are about different equalities. Of subsets with more in common the larger one counts.
-   */
-  private def correction(set: Long): Double = {
-    val within = learned.keys.filter(k => (k & ~set) == 0).toSeq.sortBy(k => (-java.lang.Long.bitCount(k), k))
-    val used = within.foldLeft(List.empty[Long]) { (used, k) =>
-      if (used.forall(u => java.lang.Long.bitCount(u & k) < 2)) k :: used else used
-    }
-    used.map(k => math.max(1.0, learned(k)) / math.max(1.0, estimated(k))).product
-  }
 
   private def product(set: Long, own: Relation => Double): Double = {
     // From the largest relation on, which most likely refers to the others.

@@ -10,17 +10,16 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.keys.KeyLookup
-import org.apache.spark.sql.springbok.physical.LateFilterPoll.{BeginPoll, FinalPoll, Poll}
+import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 
 /**
  * A runtime filter that no scan waits for: its scan starts at once, and the tasks that begin after it has arrived test
- * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilterClient]]). A task asks when it is
- * about to open its files, because it may leave out some of them, and again before its first row.
+ * their rows by it. To tasks only its number goes, by which they ask the driver ([[LateFilterClient]]) before their first row.
  *
  * '''Why the answer cannot change''': each row that it removes is removed by the join as well, so it does not matter which
  * of them were tested. What does matter is that a task which is computed again gives the rows that it gave before: Spark
  * compares checksums of what it wrote, and takes a difference for an indeterminate stage. So it is decided once for each
- * partition whether files are left out, and whether its rows are tested, by the first of its attempts that asks.
+ * partition whether its rows are tested, by the first of its attempts that asks.
  *
  * @param id
  *   unique in the application
@@ -35,25 +34,14 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
   @transient private var asked = false
   @transient private var arrived: KeyLookup = _
 
-  /** For a task that is about to open its files: the filter if it may leave out some of them. */
-  def begin(): Option[Arrived] = {
-    val found = LateFilterClient.await(BeginPoll(id, TaskContext.getPartitionId()), waitMs)
-    found.foreach(take)
-    found.filterNot(_.begun)
-  }
-
   /** Whether this task tests its rows. */
   def here(): Boolean = {
     if (!asked) {
-      LateFilterClient.await(FinalPoll(id, TaskContext.getPartitionId()), waitMs).foreach(take)
+      val found = LateFilterClient.await(FinalPoll(id, TaskContext.getPartitionId()), waitMs)
+      found.foreach(filter => arrived = filter.keys.value)
       asked = true
     }
     arrived != null
-  }
-
-  private def take(filter: Arrived): Unit = {
-    arrived = filter.keys.value
-    asked = true
   }
 
   /** For a task that tests its rows: whether it may have an integral key. */
@@ -72,34 +60,15 @@ final class LateFilter(val id: Long, waitMs: Long) extends Serializable {
 
   /** What a task has to do. The answer for a partition is final once it is [[Arrived]] or [[Never]]. */
   private[physical] def answer(poll: LateFilterPoll): State = (state, poll) match {
-    case (Open, Poll(_, partition)) => known(partition).filter(_ != Begun).getOrElse(Open)
-    case (now, BeginPoll(_, partition)) =>
-      partitions.computeIfAbsent(partition, _ => if (now == Open) Begun else now)
-    case (now, _) =>
-      partitions.compute(
-        poll.partition,
-        (_, before) =>
-          before match {
-            case null => if (now == Open) Never else now
-            case Begun => afterBegin(now)
-            case _ => before
-          }
-      )
-  }
-
-  private def known(partition: Int): Option[State] = Option(partitions.get(partition))
-
-  /** For a task that reads all of its files. */
-  private def afterBegin(now: State): State = now match {
-    case a: Arrived => a.copy(groups = None, begun = true)
-    case _ => Never
+    case (Open, Poll(_, partition)) => partitions.getOrDefault(partition, Open)
+    case (now, _) => partitions.computeIfAbsent(poll.partition, _ => if (now == Open) Never else now)
   }
 
   /** Takes what was decided from its finished build side, the first time: the filter, or that there will be none. */
   def decide(decided: => State): Unit = if (state == Open) settle(decided)
 
   /** Whether a partition has been answered for good. */
-  private[springbok] def answered: Boolean = partitions.values.asScala.exists(_ != Begun)
+  private[springbok] def answered: Boolean = !partitions.isEmpty
 
   private[springbok] def settled: Boolean = state != Open
 
@@ -129,31 +98,16 @@ object LateFilter {
   case object Open extends State
   case object Never extends State
 
-  /** Of a partition alone: its task opened all of its files before anything was known, and will ask again. */
-  case object Begun extends State
-
-  /**
-   * @param groups
-   *   leaves out row groups, if that pays
-   * @param begun
-   *   whether the task had opened its files before: it leaves out none of them, and tests its rows
-   */
-  final case class Arrived(
-      keys: Broadcast[KeyLookup],
-      groups: Option[RowGroupTest] = None,
-      begun: Boolean = false
-  ) extends State
+  final case class Arrived(keys: Broadcast[KeyLookup]) extends State
 
   /** The filter, on its way to the executors. */
-  def arrived(keys: KeyLookup, groups: Option[RowGroupTest]): State =
-    Arrived(SparkContext.getActive.get.broadcast(keys), groups)
+  def arrived(keys: KeyLookup): State = Arrived(SparkContext.getActive.get.broadcast(keys))
 
   /**
    * @param arrivedMs
    *   when it was there, in ms after the scan's stage began; 0 if before; None if it never was, or no scan began
    * @param tested,
-   *   untested tasks of the scan that tested their rows by it, and that did not; a task that began without it and has no rows
-   *   is neither
+   *   untested tasks of the scan that tested their rows by it, and that did not; a task without rows is neither
    */
   final private[springbok] case class Outcome(arrivedMs: Option[Long], tested: Int, untested: Int)
 

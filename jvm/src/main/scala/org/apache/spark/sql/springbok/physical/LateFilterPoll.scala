@@ -15,9 +15,6 @@ private[physical] object LateFilterPoll {
   /** The task will ask again if the filter is not there. */
   final case class Poll(filter: Long, partition: Int) extends LateFilterPoll
 
-  /** The task is about to open its files: without the filter it reads all of them, and asks again before its first row. */
-  final case class BeginPoll(filter: Long, partition: Int) extends LateFilterPoll
-
   /** The task will not ask again: without the filter it does not test its rows. */
   final case class FinalPoll(filter: Long, partition: Int) extends LateFilterPoll
 
@@ -29,17 +26,12 @@ private[physical] object LateFilterPoll {
     val kind = poll match {
       case _: Poll => 0L
       case _: FinalPoll => 1L
-      case _: BeginPoll => 2L
     }
     Array(poll.filter, poll.partition.toLong, kind)
   }
 
   def decode(message: Array[Long]): LateFilterPoll = {
     val (filter, partition) = (message(0), message(1).toInt)
-    message(2) match {
-      case 0 => Poll(filter, partition)
-      case 1 => FinalPoll(filter, partition)
-      case _ => BeginPoll(filter, partition)
-    }
+    if (message(2) == 0) Poll(filter, partition) else FinalPoll(filter, partition)
   }
 }

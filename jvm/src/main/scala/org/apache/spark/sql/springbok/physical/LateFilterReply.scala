@@ -7,12 +7,10 @@ import org.apache.spark.SparkEnv
 /** The driver's answer to a [[LateFilterPoll]] as bytes, for the same reason. */
 private[physical] object LateFilterReply {
   private val never = Array[Byte](0)
-  private val begun = Array[Byte](1)
 
   def encode(state: LateFilter.State): Array[Byte] = state match {
     case LateFilter.Open => Array.emptyByteArray
     case LateFilter.Never => never
-    case LateFilter.Begun => begun
     case arrived: LateFilter.Arrived =>
       val bytes = serializer.serialize(arrived)
       val copy = new Array[Byte](bytes.remaining)
@@ -22,7 +20,7 @@ private[physical] object LateFilterReply {
 
   def decode(bytes: Array[Byte]): LateFilter.State = bytes.length match {
     case 0 => LateFilter.Open
-    case 1 => if (bytes.sameElements(begun)) LateFilter.Begun else LateFilter.Never
+    case 1 => LateFilter.Never
     case _ =>
       serializer.deserialize[LateFilter.Arrived](ByteBuffer.wrap(bytes), getClass.getClassLoader)
   }

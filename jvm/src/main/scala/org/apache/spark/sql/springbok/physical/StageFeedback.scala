@@ -26,15 +26,6 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
       Option.when(own.nonEmpty)(own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product)
     }
 
-  override def retainedAbove(plan: LogicalPlan): Double = {
-    val found = StageFeedback.stages(plan).flatMap(s => filters(s.physicalPlan)).map(_.info.record)
-    if (found.isEmpty) 1.0
-    else {
-      val own = StageFeedback.joins(plan)
-      found.filterNot(f => own(f.join)).distinct.flatMap(_.retained).product
-    }
-  }
-
   override def keysAreUnique(broadcast: BroadcastQueryStageExec): Option[Boolean] =
     BroadcastKeys.unique(broadcast, SQLConf.get)
 
@@ -47,22 +38,4 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
       case _ => Nil
     }
   )
-}
-
-private object StageFeedback {
-
-  /** The stages of a plan, also those that other stages were made from. */
-  private def stages(plan: LogicalPlan): Seq[LogicalQueryStage] = plan.collectLeaves().flatMap {
-    case s: LogicalQueryStage => s +: stages(s.logicalPlan)
-    case _ => Nil
-  }
-
-  /** Numbers of the joins of a plan, also of those in its stages. */
-  private def joins(plan: LogicalPlan): Set[Int] = plan
-    .collect {
-      case s: LogicalQueryStage => joins(s.logicalPlan)
-      case j: Join => JoinState.of(j).map(_.id).toSet
-    }
-    .flatten
-    .toSet
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.reason
 
-import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf}
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** The outcome of a runtime filter: why it was not made, not used, or used only in part. */
 private[springbok] trait FilterReasons { this: ReasonRegistry =>
@@ -17,13 +17,6 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "Waiting for the build side would take longer than the filter saves. A filter that is not used arrived after its scan had ended.",
     by(FilterConf.WAIT)
   )
-  val keysKnown: Reason = made.fixed(
-    "KEYS_KNOWN",
-    "placed; its scan starts at once, because an earlier query has collected the build side's keys",
-    "The build side reads the same files under the same conditions as in that query.",
-    by(HistoryConf.KEYS)
-  )
-
   val used: Seq[String] => Reason = made.of1("USED", "applied as {kinds}", "The filter was used.")
 
   private val declined = new Topic("Runtime filters: not made")
@@ -132,12 +125,6 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
       "GLOBAL allows all filters.",
       by(FilterConf.MODE)
     )
-  val adaptiveOff: Reason = declined.fixed(
-    "ADAPTIVE_EXECUTION_OFF",
-    "adaptive execution is off, so only the range of a broadcast's integral keys can be pushed to a scan of files",
-    "Adaptive execution is on by default in Spark. Switch it on again.",
-    Some("spark.sql.adaptive.enabled")
-  )
   val reuseOff: Reason = declined.fixed(
     "EXCHANGE_REUSE_OFF",
     "exchanges are not reused, so the build side would run twice",
@@ -148,12 +135,6 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "SUMMARY_MISSING",
     "the build side's exchange was made without a summary of its keys",
     "Another part of the query had already started this exchange."
-  )
-  val keysChanged: Reason = declined.fixed(
-    "KEYS_CHANGED",
-    "the build side's files or the session's settings have changed since its keys were kept",
-    "Keys from an earlier query are used only if nothing has changed when the scan starts. The next run collects them again.",
-    by(HistoryConf.KEYS)
   )
 
   val incomplete: (Int, Int) => Reason = declined.of2(

@@ -103,7 +103,7 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "ONE_TASK",
     "the query reads {bytes:size}, which one task joins without shuffles and broadcasts",
     "Starting stages and broadcasts takes longer than the work on so little data.",
-    by(PlanningConf.SINGLE_NODE)
+    by(PlanningConf.BUDGET)
   )
 
   /** Not documented: it comes from an internal setting. */

@@ -38,7 +38,7 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
   val uncertainGain: (Double, Double, String) => Reason = order.of3(
     "UNCERTAIN_GAIN",
     "another order would save {gain:percent} if all estimates are right, and cost {loss:percent} more if {what}",
-    "The order stays. Collect statistics, or let Springbok remember the rows of finished queries (`history.enabled`)."
+    "The order stays. Collect statistics."
   )
   val guessedGain: (Double, Double) => Reason = order.of2(
     "GUESSED_GAIN",

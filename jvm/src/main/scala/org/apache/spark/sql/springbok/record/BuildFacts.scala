@@ -7,15 +7,12 @@ package org.apache.spark.sql.springbok.record
  *   the fraction of the probe side's rows that passes by these numbers
  * @param waitedMs
  *   time in ms from the start of the build side's stage to the decision
- * @param keptMs
- *   when the query was planned that has collected the keys, in ms since 1970, if that was an earlier one
  */
 final case class BuildFacts(
     rows: Option[Long] = None,
     keys: Option[Long] = None,
     retained: Option[Double] = None,
-    waitedMs: Option[Long] = None,
-    keptMs: Option[Long] = None
+    waitedMs: Option[Long] = None
 )
 
 object BuildFacts {

@@ -72,12 +72,6 @@ final class FilterRecord(
   def use(kinds: Seq[String], found: BuildFacts, effect: FilterEffect = FilterEffect.none): Unit =
     transition(s => s.placement.fold(s)(Used(_, kinds, found, effect)))
 
-  /** Its build side turned out to have these rows. */
-  def counted(rows: Long): Unit = transition {
-    case u: Used => u.copy(found = u.found.copy(rows = Some(rows)))
-    case s => s
-  }
-
   /** Not made, or placed and not applied. */
   def decline(why: Reason, found: BuildFacts = BuildFacts.unknown): Unit =
     transition(s => Declined(why, s.placement, found))

@@ -25,15 +25,14 @@ object FilterState {
   ) extends FilterState
 
   /**
-   * In the plan. Its scan waits for the build side, unless the keys are known.
+   * In the plan. Its scan waits for the build side.
    *
    * @param obsolete
    *   why a later planning did not place it again
    */
   final case class Placed(at: Placement, obsolete: Option[Reason] = None) extends FilterState {
     override def placement: Option[Placement] = Some(at)
-    override def reason: Reason =
-      obsolete.getOrElse(if (at.timing == FilterTiming.Known) Reason.keysKnown else Reason.placed)
+    override def reason: Reason = obsolete.getOrElse(Reason.placed)
   }
 
   /** In the plan. Its scan starts without it. */

@@ -10,9 +10,6 @@ object FilterTiming {
   /** After that stage in any case: it is in the stage of a broadcast join, which needs the same build side. */
   case object Local extends FilterTiming("local")
 
-  /** At once. The filter is there: its keys are known from an earlier query. */
-  case object Known extends FilterTiming("known")
-
   /** At once. The filter arrives while it runs. */
   case object Late extends FilterTiming("late")
 }

@@ -10,7 +10,6 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.keys.Comparison
-import org.apache.spark.sql.springbok.keys.kept.{CollectsKeys, KeptKeys}
 import org.apache.spark.sql.springbok.reason.Reason
 
 /** What planning remembers about a join between one planning of its query and the next. */
@@ -49,12 +48,6 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
 
   /** Whether scans wait for the filters that were placed from a key, by the conjunct's number. */
   val scansWait: TrieMap[Int, ScanWait] = TrieMap.empty
-
-  /** The keys from earlier queries that filters were placed with, by the conjunct's number. */
-  private[springbok] val knownKeys: TrieMap[Int, KeptKeys] = TrieMap.empty
-
-  /** What is kept of its build sides for later queries, by the conjunct's number. The files are those of the first planning. */
-  private[springbok] val collects: TrieMap[Int, CollectsKeys] = TrieMap.empty
 
   private val conjuncts = TrieMap.empty[(Sides[Expression], Option[Comparison]), Int]
 

@@ -11,9 +11,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, FailureLog}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
-import org.apache.spark.sql.springbok.keys.kept.CollectedKeys
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -27,12 +25,8 @@ final class PlanningState extends FailureLog {
   val database: Option[String] =
     Try(SparkSession.active).toOption.flatMap(CurrentDatabase.name)
 
-  /** When the query was planned for the first time, in ms since 1970. */
-  val sinceMs: Long = System.currentTimeMillis()
-
-  private val collectedKeys = mutable.ArrayBuffer.empty[CollectedKeys]
   private val joinStates = mutable.ArrayBuffer.empty[JoinState]
-  private val estimates = new PlanStats.Lasting(QueryHistory.current())
+  private val estimates = new PlanStats.Lasting
   private var handedOver = List.empty[HandedOver]
   private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
   private val decisions = new DecisionLog
@@ -74,17 +68,6 @@ final class PlanningState extends FailureLog {
   def storedBytes: Long =
     if (SparkSession.active.sparkContext.isLocal) root.stored
     else SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
-
-  /** Keys that may be kept when the query has finished. */
-  private[springbok] def collected(keys: CollectedKeys): Unit =
-    root.synchronized(root.collectedKeys += keys): Unit
-
-  /** The keys that were collected since this was asked last. */
-  private[springbok] def takeCollected(): Seq[CollectedKeys] = root.synchronized {
-    val taken = root.collectedKeys.toList
-    root.collectedKeys.clear()
-    taken
-  }
 
   /** What the planning of a subquery has decided so far becomes part of this query's. */
   def adopt(child: PlanningState): Unit = root.synchronized {

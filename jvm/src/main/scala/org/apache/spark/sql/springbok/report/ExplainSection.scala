@@ -95,7 +95,7 @@ private[springbok] object ExplainSection {
     val effect = f.status match {
       case "placed" => expected
       case "used" =>
-        val parts = Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.kept(f) ++ Words.told(f)
+        val parts = Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.told(f)
         Some(parts.mkString(", ")).filter(_.nonEmpty)
       case _ => None
     }

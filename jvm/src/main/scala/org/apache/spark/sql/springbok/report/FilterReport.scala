@@ -96,7 +96,7 @@ final private[springbok] class FilterReport(
       rowsIn = rowsIn(tests),
       rowsRemoved = removed(tests),
       rowGroups = effect.rowGroups.map(_._2.toLong),
-      rowGroupsRemoved = FilterReport.groupsRemoved(nodes).orElse(effect.rowGroups.map(_._1.toLong)),
+      rowGroupsRemoved = effect.rowGroups.map(_._1.toLong),
       files = scan.flatMap(s => numbers.footers(s.relation)).map(_.files.toLong),
       filesRead = scan.flatMap(numbers.filesRead),
       scanRows = scan.map(rowsOf),
@@ -105,8 +105,7 @@ final private[springbok] class FilterReport(
       scope = scope(f, nodes),
       arrivedMs = outcome.flatMap(_.arrivedMs),
       tasksTested = outcome.map(_.tested.toLong),
-      tasksUntested = outcome.map(_.untested.toLong),
-      keptMs = state.found.keptMs
+      tasksUntested = outcome.map(_.untested.toLong)
     )
   }
 
@@ -128,14 +127,6 @@ private[springbok] object FilterReport {
 
   private def removed(a: AppliedRuntimeFilterExec): Long =
     PlanNumbers.rowsOf(a.child) - a.metrics("numOutputRows").value
-
-  /** Row groups that the tasks of a late filter's scan have left out. */
-  private def groupsRemoved(nodes: Seq[PlanNode]): Option[Long] = nodes
-    .map(_.plan)
-    .collect { case a: AppliedRuntimeFilterExec if a.late.isDefined => a }
-    .flatMap(_.rowGroups)
-    .map(_._1)
-    .reduceOption(_ + _)
 
   /** A filter whose scan was never resolved did nothing in a query that has run. */
   def status(s: FilterState, ran: Boolean): String = s match {

@@ -14,7 +14,6 @@ import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoi
 import org.apache.spark.sql.springbok.report.model.{
   ExchangeEntry,
   FragmentEntry,
-  HistoryEntry,
   NodeEntry,
   PartitioningEntry
 }
@@ -46,8 +45,7 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
       filter = FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id)),
       estimatedRows = numbers.estimatedRows(n),
       rows = numbers.rows(n),
-      aggregate = AggregateReport.of(n.plan),
-      history = HistoryEntry.of(numbers.source(n))
+      aggregate = AggregateReport.of(n.plan)
     )
 
   private def exchange(f: PlanFragment, e: Exchange): ExchangeEntry = {

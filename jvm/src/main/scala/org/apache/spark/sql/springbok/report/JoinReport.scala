@@ -10,13 +10,7 @@ import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin, RelationHint}
-import org.apache.spark.sql.springbok.report.model.{
-  AlternativeEntry,
-  HistoryEntry,
-  JoinEntry,
-  ReasonEntry,
-  SideEntry
-}
+import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
 import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /**
@@ -147,8 +141,7 @@ final private[springbok] class JoinReport(
       estimatedBytes = input.flatMap(numbers.estimatedBytes),
       observedRows = rows,
       observedBytes = input.flatMap(numbers.bytes),
-      qError = Shown.qError(estimated, rows),
-      history = HistoryEntry.of(source)
+      qError = Shown.qError(estimated, rows)
     )
   }
 

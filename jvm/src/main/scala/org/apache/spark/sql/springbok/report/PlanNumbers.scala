@@ -42,16 +42,8 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
   def footers(fs: HadoopFsRelation): Option[TableFooters] =
     footersRead.computeIfAbsent(fs, r => stats.footers(r))
 
-  /** Files that a scan has read: those that it was planned with, without those that tasks have left out by late filters. */
-  def filesRead(scan: SparkPlan): Option[Long] =
-    PlanNumbers.metric(scan, "numFiles").map(_ - leftOut.getOrElse(scan, 0L))
-
-  private lazy val leftOut: Map[SparkPlan, Long] = graph.nodes
-    .map(_.plan)
-    .collect {
-      case f: AppliedRuntimeFilterExec if f.late.isDefined => f.collectLeaves().head -> f.filesSkipped
-    }
-    .groupMapReduce(_._1)(_._2)(_ + _)
+  /** Files that a scan was planned with. */
+  def filesRead(scan: SparkPlan): Option[Long] = PlanNumbers.metric(scan, "numFiles")
 
   def estimatedRows(n: PlanNode): Option[Double] = Shown.finite(of(n).rows)
 

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.report
 
 import com.fasterxml.jackson.annotation.{JsonInclude, JsonSetter, Nulls}
-import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper, PropertyNamingStrategies}
+import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper, PropertyNamingStrategies}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 import org.apache.spark.sql.springbok.report.model.QueryReport
 
@@ -24,6 +24,10 @@ private[springbok] object ReportJson {
   mapper.configOverride(classOf[Seq[Any]]).setSetterInfo(JsonSetter.Value.forValueNulls(Nulls.AS_EMPTY)): Unit
 
   def write(r: QueryReport): String = mapper.writeValueAsString(r)
+
+  /** The report as its JSON is after a change. */
+  def changed(r: QueryReport)(change: JsonNode => JsonNode): QueryReport =
+    mapper.treeToValue(change(mapper.valueToTree[JsonNode](r)), classOf[QueryReport])
 
   /**
    * A report that was written by this version, or by an earlier one of the same format.

@@ -8,7 +8,6 @@ import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{FilterConf, Settings, SpringbokConf}
-import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
 /**
@@ -65,7 +64,7 @@ object SpringbokReport {
     else if (parts.state.isEmpty) Some("No join was planned by Springbok.")
     else if (parts.log.leftToSpark.isDefined) parts.log.leftToSpark.map(_.text.capitalize + ".")
     else if (ReportParts.adaptive(qe.executedPlan).isEmpty)
-      Some(s"Few runtime filters: ${Reason.adaptiveOff.text}.")
+      Some("No runtime filters: adaptive execution does not run the plan.")
     else None
 
   /** The settings that decided and differ from their defaults, of Springbok and of Spark. */

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{BaseTable, FileTable, TableName}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.model.{HistoryEntry, SlotEntry, TableEntry}
+import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
 
 /** The tables that a query reads, once for each scan: size, statistics, columns, and what was read of them. */
@@ -169,8 +169,7 @@ final private[springbok] class TableReport(
       partitionFilters = conditions(r).partitionLabels,
       pushedFilters = conditions(r).pushedLabels,
       runtimeFilters = scan.fold(Seq.empty[String])(n => runtimeFilters.getOrElse(n.id, Nil).sorted),
-      tasks = scan.filter(_ => numbers.ran).flatMap(n => TableReport.tasks(n.plan)),
-      history = HistoryEntry.of(known.rows.map(_.source))
+      tasks = scan.filter(_ => numbers.ran).flatMap(n => TableReport.tasks(n.plan))
     )
   }
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.report
 
-import java.time.{Instant, ZoneOffset}
-import java.time.format.DateTimeFormatter
 import java.util.Locale
 
 import org.apache.spark.sql.springbok.reason.Reason
@@ -22,18 +20,6 @@ private[springbok] object Words {
     else units.collectFirst { case (size, unit) if n >= size => printed("%.2f %s", n / size, unit) }.get
 
   def amount(n: Option[Double]): String = n.fold("unknown")(amount)
-
-  /** Where a number of rows comes from. */
-  def source(name: String, history: Option[HistoryEntry]): String =
-    history.fold(name)(h => s"$name, ${runs(h.runs)}, last on ${day(h.lastMs)}")
-
-  private def runs(n: Long): String = if (n == 1) "1 run" else s"$n runs"
-
-  private def day(ms: Long): String =
-    DateTimeFormatter
-      .ofPattern("yyyy-MM-dd HH:mm 'UTC'")
-      .withZone(ZoneOffset.UTC)
-      .format(Instant.ofEpochMilli(ms))
 
   def percent(fraction: Double): String = printed(if (fraction < 0.01) "%.2f%%" else "%.0f%%", fraction * 100)
 
@@ -96,9 +82,6 @@ private[springbok] object Words {
     f.pushed
       .collect { case "rebuilt" => "scan built again with it"; case "query" => "in the database's query" }
       .orElse(f.notPushed.map(r => s"not told to the scan: ${r.text}"))
-
-  /** Which query has collected the keys of a filter, if that was an earlier one. */
-  def kept(f: FilterEntry): Option[String] = f.keptMs.map(ms => s"keys of the query of ${day(ms)}")
 
   /** When a late filter came, and how many of the scan's tasks it came in time for. */
   def late(f: FilterEntry): Seq[String] =

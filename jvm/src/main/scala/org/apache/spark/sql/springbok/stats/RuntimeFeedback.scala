@@ -16,12 +16,6 @@ trait RuntimeFeedback {
    */
   def retainedFor(join: Join, side: LogicalPlan): Option[Double]
 
-  /**
-   * Fraction of a plan's rows that is expected to be left by the runtime filters in the stages below it whose joins are not
-   * part of it.
-   */
-  def retainedAbove(plan: LogicalPlan): Double
-
   /** Whether no two rows of a finished broadcast have the same keys; None if that is not known. */
   def keysAreUnique(broadcast: BroadcastQueryStageExec): Option[Boolean]
 }

@@ -93,47 +93,6 @@ class LateFilterSuite extends SpringbokTest {
     }
   }
 
-  test("a filter on the columns of folders: tasks that have it open no file of other folders") {
-    val path = folder.resolve("folders").toString
-    val columns = Seq("id AS v", "CAST(id % 20 AS INT) AS p", "IF(id % 20 < 10, 'a', 'b') AS q")
-    spark.range(0, rows, 1, 8).selectExpr(columns: _*).write.partitionBy("q", "p").parquet(path)
-    spark.read.parquet(path).createOrReplaceTempView("folders")
-    spark.sql("SELECT id AS k, id % 10 AS g FROM range(20)").createOrReplaceTempView("few")
-    val pruning = "spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false"
-    for (
-      codegen <- Seq("true", "false");
-      (on, files) <- Seq("f.p = m.k" -> 16, "f.p + 1 = m.k" -> 16, "f.p + f.v = m.k * 2" -> 160)
-    )
-      conf(patient ++ Seq(pruning, "spark.sql.codegen.wholeStage" -> codegen): _*) {
-        val df =
-          late(s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM folders f JOIN few m ON $on WHERE g = 7")
-        val Some(f) = SpringbokReport.of(execution(df)).filters.find(_.id.isDefined): @unchecked
-        assert(f.files.contains(160L) && f.filesRead.contains(files.toLong), (on, f))
-        assert(scanRows(df, "v") == rows * files / 160, on)
-      }
-  }
-
-  // The name of a file was once looked for in the column of that name, and no file was opened.
-  test("a partition column is called as what `_metadata` tells of a file") {
-    val path = folder.resolve("named").toString
-    spark
-      .range(0, rows, 1, 4)
-      .selectExpr("id AS v", "concat('in_', id % 4) AS file_name")
-      .write
-      .partitionBy("file_name")
-      .parquet(path)
-    val name = s"(SELECT v, _metadata.file_name AS fn FROM parquet.`$path`)"
-    table(
-      "names",
-      s"SELECT fn AS k, dense_rank() OVER (ORDER BY fn) AS g FROM (SELECT DISTINCT fn FROM $name)"
-    )
-    conf(patient: _*) {
-      val df =
-        late(s"SELECT /*+ MERGE(m) */ count(*), sum(f.v) FROM $name f JOIN names m ON f.fn = m.k WHERE g = 2")
-      assert(df.head().getLong(0) == rows / 4)
-    }
-  }
-
   test("a build side without keys") {
     val join = "fact f RIGHT JOIN (SELECT nullif(k, k) AS k FROM mid WHERE g = 7) m ON f.k = m.k"
     // Adaptive execution leaves out a side that came out empty.

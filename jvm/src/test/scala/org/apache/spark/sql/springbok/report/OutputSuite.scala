@@ -189,6 +189,7 @@ class OutputSuite extends SpringbokTest {
       for (f <- Redaction.of(spark)(r.copy(filters = filters)).filters; shown <- Seq(f.reason) ++ f.notPushed)
         assert(shown != named && !shown.text.contains("people") && !shown.args.toString.contains("people"))
     }
+    conf("spark.sql.redaction.string.regex" -> "in no text")(assert(Redaction.of(spark)(r) == r))
   }
 
   test("paths lose the password that they hold, and names are redacted and show no literals") {

@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.model.{
   AggregateEntry,
@@ -62,14 +61,10 @@ class ScanReportSuite extends SpringbokTest {
   }
 
   test("the keys of a runtime filter that were pushed to a scan are not in its conditions") {
-    for (settings <- Seq(Nil, Seq("spark.sql.adaptive.enabled" -> "false"))) conf(settings: _*) {
-      val df = ran("SELECT f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.n = 'name 4321'")
-      val facts = entry(report(df), "facts")
-      assert(facts.pushedFilters == Seq("(k IS NOT NULL)"), facts)
-      // Spark 3.5 has filters with adaptive execution only.
-      val expected = if (settings.isEmpty || SparkPlanning.scansPushSubqueries) Seq("RF000") else Nil
-      assert(facts.runtimeFilters == expected, facts)
-    }
+    val df = ran("SELECT f.v FROM facts f JOIN keys k ON f.k = k.k WHERE k.n = 'name 4321'")
+    val facts = entry(report(df), "facts")
+    assert(facts.pushedFilters == Seq("(k IS NOT NULL)"), facts)
+    assert(facts.runtimeFilters == Seq("RF000"), facts)
   }
 
   test("conditions are redacted, and can be without their literals") {

@@ -27,8 +27,7 @@ final case class NodeEntry(
     filter: Option[String],
     estimatedRows: Option[Double],
     rows: Option[Long],
-    aggregate: Option[AggregateEntry] = None,
-    history: Option[HistoryEntry] = None
+    aggregate: Option[AggregateEntry] = None
 )
 
 @describe(

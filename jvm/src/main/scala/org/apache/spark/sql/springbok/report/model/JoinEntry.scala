@@ -36,13 +36,13 @@ final case class JoinEntry(
 )
 
 @describe(
-  "One input of a join: the tables that it reads, by their ids, and where its keys come from; what the decision was made from, what was estimated at first, and what was observed. history are the runs that its rows were learned from."
+  "One input of a join: the tables that it reads, by their ids, and where its keys come from; what the decision was made from, what was estimated at first, and what was observed."
 )
 final case class SideEntry(
     tables: Seq[Long],
     keys: Seq[KeyColumnEntry],
     rows: Option[Double],
-    @oneOf("runtime", "history", "analyzed", "log", "footer", "connector", "estimated", "unknown")
+    @oneOf("runtime", "analyzed", "log", "footer", "connector", "estimated", "unknown")
     rowsSource: String,
     rowBytes: Option[Double],
     boundBytes: Option[Double],
@@ -52,8 +52,7 @@ final case class SideEntry(
     estimatedBytes: Option[Double],
     observedRows: Option[Long],
     observedBytes: Option[Long],
-    @atLeast(1) qError: Option[Double],
-    history: Option[HistoryEntry] = None
+    @atLeast(1) qError: Option[Double]
 )
 
 object SideEntry {

@@ -10,7 +10,7 @@ final case class TableEntry(
     @oneOf("files", "connector", "hive", "cached", "other") source: String,
     format: String,
     rows: Option[Double],
-    @oneOf("runtime", "history", "analyzed", "log", "footer", "connector", "estimated", "unknown")
+    @oneOf("runtime", "analyzed", "log", "footer", "connector", "estimated", "unknown")
     rowsSource: String,
     missingStatistics: Seq[String],
     analyze: Option[String],
@@ -30,8 +30,7 @@ final case class TableEntry(
     filesRead: Option[Long] = None,
     bytesRead: Option[Long] = None,
     rowsRead: Option[Long] = None,
-    tasks: Option[Long] = None,
-    history: Option[HistoryEntry] = None
+    tasks: Option[Long] = None
 )
 
 /** The buckets of a table of files. Rows with equal values in these columns are in one bucket. */

@@ -35,7 +35,6 @@ private[page] object FilterCard {
       f.falsePositiveRate.filter(_ > 0).map(p => s"${Words.percent(p)} false positives") ++
       Words.told(f) ++
       f.waitedMs.map(ms => s"waited $ms ms") ++
-      Words.kept(f) ++
       Words.late(f) ++
       f.scanRows.map(n => s"the scan read ${Words.amount(n.toDouble)} rows") ++
       f.pauses.filter(_ > 0).map(n => s"switched off $n times for a while") ++

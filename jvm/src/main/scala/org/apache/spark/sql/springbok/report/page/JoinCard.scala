@@ -51,10 +51,8 @@ private[page] object JoinCard {
 
   private def side(name: String, s: SideEntry): String = {
     val bound = s.boundBytes.fold("")(b => s", at most ${Reason.bytes(b)}")
-    s"$name: ${Words.amount(s.rows)} rows (${Words.source(s.rowsSource, s.history)})$bound" + (if (
-                                                                                                 s.partitioned
-                                                                                               )
-                                                                                                 ", already partitioned"
-                                                                                               else "")
+    s"$name: ${Words.amount(s.rows)} rows (${s.rowsSource})$bound" + (if (s.partitioned)
+                                                                        ", already partitioned"
+                                                                      else "")
   }
 }

@@ -126,7 +126,7 @@ private[springbok] object ReportPage {
   private def tables(r: QueryReport): NodeSeq = Html.table(
     Seq("table", "format", "bytes", "rows", "read", "columns"),
     r.tables.map { t =>
-      val rows = s"${Words.amount(t.rows)} (${Words.source(t.rowsSource, t.history)})"
+      val rows = s"${Words.amount(t.rows)} (${t.rowsSource})"
       Seq(
         text(t.name.getOrElse("?")),
         text(t.format),

@@ -28,7 +28,7 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  * strategy that Spark plans for a join computes the same join. Where Spark would broadcast a side, it computes some columns of
  * the other side for matching rows only. If one of them may raise an error, Spark's broadcast stays ([[DeferredErrors]]).
  *
- * '''Settings''': `spark.springbok.join.*`, `.stats.*`, `.cluster.*` and `.history.*`; Spark's `spark.sql.join.preferSortMergeJoin`.
+ * '''Settings''': `spark.springbok.join.*`, `.stats.*` and `.cluster.*`; Spark's `spark.sql.join.preferSortMergeJoin`.
  * What filters save counts, so `spark.springbok.runtimeFilter.mode`, `.wait`, `.minBenefitMs` and `.minRejection` count as well.
  */
 object ChooseJoinStrategy extends Rule[LogicalPlan] {

@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, RuleGuard, Sides}
-import org.apache.spark.sql.springbok.conf.PlanningConf
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.PlanningState
@@ -33,7 +32,7 @@ import org.apache.spark.sql.springbok.stats.source.{Input, InputSize}
  *
  * Each side then has one partition, which satisfies every distribution. So Spark adds no exchanges.
  *
- * '''When''': [[LeaveToSpark]] has left the query to Spark; its root aggregates, sorts or limits, so that its result
+ * '''When''': the cluster has one core, which is never idle then; [[LeaveToSpark]] has left the query to Spark; its root aggregates, sorts or limits, so that its result
  * would be one partition with Spark as well; it reads few small files or cached tables; the estimated rows of all joins are
  * known and few; nothing of it may take long for other reasons, such as user-defined functions.
  *
@@ -41,9 +40,7 @@ import org.apache.spark.sql.springbok.stats.source.{Input, InputSize}
  * deterministic, so none depends on the partition of a row, and those that may raise an error see no more rows
  * ([[DeferredErrors]]). A hash table is built only from a side without a join, whose size is bounded by that of its files.
  *
- * It is off by default: where the work on the data takes longer than starting stages, other cores are idle meanwhile.
- *
- * '''Settings''': `spark.springbok.planning.singleNode`, `spark.springbok.planning.budget`.
+ * '''Settings''': `spark.springbok.planning.budget`, `.cluster.*`.
  */
 object PlanSingleNode extends Rule[LogicalPlan] {
 
@@ -54,7 +51,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private val unpacked = 32
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(PlanningConf.SINGLE_NODE) || !PlanningState.isLeftToSpark(plan) || done(plan)) plan
+    if (!PlanningState.isLeftToSpark(plan) || done(plan) || !forced && cluster.cores > 1) plan
     else {
       val query = PlanningState.adoptQuery(plan)
       RuleGuard("PlanSingleNode", plan, Some(query)) {
@@ -73,7 +70,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
 
   private def fits(plan: LogicalPlan, input: Input, query: PlanningState): Boolean =
     !plan.exists(p => !isKnown(p) || !p.expressions.forall(isQuick) || defersErrors(p)) &&
-      (ChoicePolicy.of(conf).ignoresCost || isSmall(plan, input, query))
+      (forced || isSmall(plan, input, query))
 
   private def isSmall(plan: LogicalPlan, input: Input, query: PlanningState): Boolean =
     input.bytes <= math.min(maxBytes, memory / unpacked) && input.files <= maxFiles && returnsFew(plan) && {
@@ -81,10 +78,12 @@ object PlanSingleNode extends Rule[LogicalPlan] {
       !plan.exists(p => p.isInstanceOf[Join] && !stats(p).rows.exists(_.value <= maxRows))
     }
 
-  private def memory: Double = {
-    val context = SparkSession.active.sparkContext
-    Cluster.of(context, conf).memoryPerTask(context.conf.get(MEMORY_FRACTION))
-  }
+  private def forced: Boolean = ChoicePolicy.of(conf).ignoresCost
+
+  private def cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+
+  private def memory: Double =
+    cluster.memoryPerTask(SparkSession.active.sparkContext.conf.get(MEMORY_FRACTION))
 
   /** A side that is brought into one partition computes all of its columns. */
   private def defersErrors(p: LogicalPlan): Boolean = p match {

@@ -3,19 +3,17 @@ package org.apache.spark.sql.springbok.rules.reorder
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinKeys, Relation, Scenario}
-import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain, Source}
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** What the search for an order knows of a block. */
 private[reorder] object BlockGraph {
 
   /**
-   * @param learned
-   *   rows of joins of several relations
    * @param filters
    *   whether runtime filters of one stage reach others
    */
-  def apply(b: JoinBlock, stats: PlanStats, learned: Map[Long, Double], filters: Boolean): JoinGraph = {
+  def apply(b: JoinBlock, stats: PlanStats, filters: Boolean): JoinGraph = {
     val estimates = b.items.map(stats(_))
     val relations = b.items.zip(estimates).map { case (item, e) =>
       relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)
@@ -31,17 +29,15 @@ private[reorder] object BlockGraph {
       (i, j, cs) => KeyDomain.of(cs.map(b.keys(_)(i)), cs.map(b.keys(_)(j)), estimates(i), estimates(j)),
       repeated
     )
-    new JoinGraph(relations, keys, learned)
+    new JoinGraph(relations, keys)
   }
 
   private def relation(item: LogicalPlan, e: Estimate, stats: PlanStats): Relation = {
     val rows = e.rows.get
     val removed = unfiltered(item, stats).map(_ / math.max(1.0, rows.value))
-    val (more, less) = rows.source match {
-      case _: Source.History => (1.0, 1.0)
-      case _ if removed.exists(_ < filtered) => (1.0, 1.0)
-      case _ => (math.min(Scenario.off, removed.getOrElse(Scenario.off)), Scenario.off)
-    }
+    val (more, less) =
+      if (removed.exists(_ < filtered)) (1.0, 1.0)
+      else (math.min(Scenario.off, removed.getOrElse(Scenario.off)), Scenario.off)
     Relation(rows.value, rows.bound, e.rowBytes, filterable = false, more, less)
   }
 

@@ -69,7 +69,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
     val b = of.copy(items = of.items.map(go(_, limited)))
     val inner = JoinBlock.replaceItems(p, of.items, b.items)
-    val order = reason(p, b, limited).fold(OrderDecision(b, stats, query.lasting.history, cluster, conf))(
+    val order = reason(p, b, limited).fold(OrderDecision(b, stats, cluster, conf))(
       OrderDecision.left(b, _)
     )
     val out = order.chosen.fold(inner)(b.build(_, needed))

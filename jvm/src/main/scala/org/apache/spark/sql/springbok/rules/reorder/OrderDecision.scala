@@ -5,7 +5,6 @@ import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, Re
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, JoinOrderCost, JoinOrderSearch, JoinTree}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.LoggedOrder
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -24,23 +23,11 @@ private[springbok] object OrderDecision {
   def left(b: JoinBlock, why: Reason): OrderDecision =
     OrderDecision(None, LoggedOrder(b.items.size, label(b, b.tree), None, None, None, None, why))
 
-  /**
-   * @param history
-   *   knows the rows of joins that have run
-   */
-  def apply(
-      b: JoinBlock,
-      stats: PlanStats,
-      history: Option[QueryHistory],
-      cluster: Cluster,
-      conf: SQLConf
-  ): OrderDecision = {
+  def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val leastMs = conf.getConf(ReorderConf.MIN_GAIN_MS).toDouble
     val limits = OrderLimits(conf.getConf(ReorderConf.MIN_GAIN), leastMs, cluster.cores)
     val forced = ChoicePolicy.of(conf).ignoresCost
-    val learned = history.map(new LearnedSets(b, _))
-    val own = learned.fold(Map.empty[Long, Double])(_.ofTree)
-    val graph = BlockGraph(b, stats, own, conf.getConf(FilterConf.MODE) == FilterMode.Global)
+    val graph = BlockGraph(b, stats, conf.getConf(FilterConf.MODE) == FilterMode.Global)
     val broadcastBytes = cluster.broadcastLimit(
       JoinConf.broadcastBytes(conf, measured = false),
       conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
@@ -49,10 +36,8 @@ private[springbok] object OrderDecision {
     lazy val fixedNs = fixed(b, stats, cluster)
     val cheap = if (forced) None else tooCheap(cost(b.tree), fixedNs, limits)
     cheap.map(left(b, _)).getOrElse {
-      val full = learned.fold(graph)(l => graph.learning(l.all(graph.connects)))
-      val costs = cost.of(full)
-      val best = new JoinOrderSearch(full, costs, mostJoins).best(b.tree)
-      val c = OrderCandidate(b, full, costs, fixedNs, best, limits)
+      val best = new JoinOrderSearch(graph, cost, mostJoins).best(b.tree)
+      val c = OrderCandidate(b, graph, cost, fixedNs, best, limits)
       decided(c, if (forced) None else OrderGate.against(c))
     }
   }

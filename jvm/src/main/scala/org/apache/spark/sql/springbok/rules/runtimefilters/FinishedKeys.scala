@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.adaptive.{
   ExchangeQueryStageExec,
   ShuffleQueryStageExec
 }
-import org.apache.spark.sql.execution.springbok.{BroadcastKeys, KeptKeysExec, SummarizeKeysExec}
+import org.apache.spark.sql.execution.springbok.{BroadcastKeys, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{
@@ -94,8 +94,6 @@ private[springbok] object FinishedKeys {
       worth: FilterWorth,
       conf: SQLConf
   ): Either[Verdict.Decline, FinishedKeys] = (key, source) match {
-    case (_, k: KeptKeysExec) =>
-      k.keys(conf).map(new FinishedKeys(_, None)).toRight(Verdict.Decline(Reason.keysChanged))
     case (SourceKey.Broadcast(index, types, summarized), b: BroadcastQueryStageExec) if b.isMaterialized =>
       val told = summarized.flatMap(summary(_, b).toOption)
       BroadcastKeys.of(b, index, types, conf) match {

@@ -12,10 +12,8 @@ import org.apache.spark.sql.types._
  *   not exceeded as far as is known
  * @param most
  *   not exceeded however the values are spread over their range
- * @param guessed
- *   whether a conjunct is unknown and its selectivity a constant
  */
-final case class Selectivity(expected: Double, bound: Double, most: Double = 1.0, guessed: Boolean = false)
+final case class Selectivity(expected: Double, bound: Double, most: Double = 1.0)
 
 /** From column ranges, numbers of distinct values or the values themselves, otherwise Impala's guess. */
 object Selectivity extends PredicateHelper {
@@ -29,7 +27,7 @@ object Selectivity extends PredicateHelper {
     val known = combined(all.flatten)
     // All unknown conjuncts together count as one.
     if (all.contains(None))
-      known.copy(expected = combine(all.flatten.map(_.expected) :+ default), guessed = true)
+      known.copy(expected = combine(all.flatten.map(_.expected) :+ default))
     else known
   }
 

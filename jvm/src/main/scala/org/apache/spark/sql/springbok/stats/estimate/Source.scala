@@ -5,16 +5,6 @@ sealed abstract class Source(val name: String)
 
 object Source {
   case object Runtime extends Source("runtime")
-
-  /**
-   * What finished queries counted.
-   *
-   * @param runs
-   *   how many they were
-   * @param lastMs
-   *   when the last of them ended, in ms since 1970
-   */
-  final case class History(runs: Int, lastMs: Long) extends Source("history")
   case object Analyzed extends Source("analyzed")
 
   /** What a table format's log counts in the files that the query reads. */

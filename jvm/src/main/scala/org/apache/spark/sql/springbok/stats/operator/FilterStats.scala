@@ -4,24 +4,18 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, EqualTo, In, InSet,
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Rows, Selectivity, Source}
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
 
 /** A filter leaves the part of the rows that its conjuncts select. */
 private[operator] object FilterStats extends PredicateHelper {
 
-  /**
-   * @param history
-   *   what earlier conditions of the same form have selected; asked only where there is nothing but a guess
-   */
-  def apply(f: Filter, child: Estimate, history: Option[QueryHistory]): Estimate = {
+  def apply(f: Filter, child: Estimate): Estimate = {
     val part = Selectivity.of(splitConjunctivePredicates(f.condition), child.columns)
-    val learned = history.filter(_ => part.guessed && isTable(f.child)).flatMap(_.selectivity(f))
     def remaining(r: Rows) = {
       val most = if (isTable(f.child)) r.most * part.most else r.most
       Rows(
-        r.value * learned.fold(part.expected)(l => math.min(part.bound, l.selectivity)),
+        r.value * part.expected,
         r.bound * part.bound,
-        learned.fold[Source](Source.Estimated)(l => Source.History(l.runs, l.lastMs)),
+        Source.Estimated,
         math.max(r.bound * part.bound, most)
       )
     }

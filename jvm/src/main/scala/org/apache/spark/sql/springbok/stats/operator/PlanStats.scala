@@ -18,11 +18,10 @@ import org.apache.spark.sql.springbok.stats.estimate.{
   Source,
   WidenedColumn
 }
-import org.apache.spark.sql.springbok.stats.history.QueryHistory
 import org.apache.spark.sql.springbok.stats.source.{ByIdentity, RelationStats, TableFooters}
 
 /**
- * Rows, bytes and columns of logical plans: from finished stages, earlier queries, the catalog and footers, and Impala's
+ * Rows, bytes and columns of logical plans: from finished stages, the catalog and footers, and Impala's
  * formulas above them. Remembers its answers, so one instance serves one planning. Each family of operators has a rule of its own in this
  * package.
  *
@@ -90,15 +89,10 @@ final class PlanStats(
   /** What was left out of a relation's statistics, and why. */
   def ignored(relation: LogicalRelation): Seq[Reason] = relations.ignored(relation)
 
-  private def compute(plan: LogicalPlan): Estimate = {
-    val e = byStatistics(plan)
-    lasting.history.fold(e)(_.applied(plan, e, feedback.fold(1.0)(_.retainedAbove(plan))))
-  }
-
-  private def byStatistics(plan: LogicalPlan): Estimate = plan match {
+  private def compute(plan: LogicalPlan): Estimate = plan match {
     case s: LogicalQueryStage => feedback.fold(apply(s.logicalPlan))(StageStats(s, apply(s.logicalPlan), _))
     case leaf: LeafNode => LeafStats(leaf, relations, apply)
-    case f: Filter => FilterStats(f, apply(f.child), lasting.history)
+    case f: Filter => FilterStats(f, apply(f.child))
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
     case j: Join => JoinStats(j, apply(j.left), apply(j.right), feedback)
@@ -162,11 +156,8 @@ object PlanStats extends PredicateHelper {
    * Estimates that all plannings of a query share, by the very node. Nothing that runs can change them: they are of files
    * and cached tables and the operators on them, and of finished stages and the operators on those. Estimates of running
    * stages and of caches that are being filled are not among them. Adaptive execution plans again after each stage.
-   *
-   * @param history
-   *   what earlier queries have taught, None for estimates by statistics alone
    */
-  final class Lasting(val history: Option[QueryHistory] = None) {
+  final class Lasting {
     private val files = ByIdentity[LogicalPlan, Estimate]()
     private val finished = ByIdentity[LogicalPlan, Estimate]()
 
@@ -178,9 +169,7 @@ object PlanStats extends PredicateHelper {
       (if (stages) finished else files).put(plan, e)
 
     /** Remembers for a node what is known of an equal one. */
-    def carry(from: LogicalPlan, to: LogicalPlan): Unit = {
+    def carry(from: LogicalPlan, to: LogicalPlan): Unit =
       Seq(files, finished).foreach(ByIdentity.carry(_, from, to))
-      history.foreach(_.carry(from, to))
-    }
   }
 }

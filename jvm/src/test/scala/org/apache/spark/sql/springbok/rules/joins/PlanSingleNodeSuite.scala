@@ -4,14 +4,18 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, ShuffledHashJoinExec}
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
-import org.apache.spark.sql.springbok.conf.PlanningConf
+import org.apache.spark.sql.springbok.conf.{ClusterConf, PlanningConf}
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
-/** Queries of little data that one task computes. */
+/** Queries of little data that one task computes where the cluster has one core. */
 class PlanSingleNodeSuite extends SpringbokTest {
 
   override protected def sessionConf: Map[String, String] =
-    super.sessionConf + (PlanningConf.BUDGET.key -> "0.05") + (PlanningConf.SINGLE_NODE.key -> "true")
+    super.sessionConf ++ Map(
+      PlanningConf.BUDGET.key -> "0.05",
+      ClusterConf.EXECUTORS.key -> "1",
+      ClusterConf.CORES.key -> "1"
+    )
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -85,7 +89,7 @@ class PlanSingleNodeSuite extends SpringbokTest {
         "SELECT count(*) FROM facts f JOIN facts d ON f.w = d.w AND f.v <> d.v"
       )
     ) assert(!inOneTask(spark.sql(query)), query)
-    conf(PlanningConf.SINGLE_NODE.key -> "false")(assert(!inOneTask(same(aggregated("JOIN")))))
+    conf(ClusterConf.CORES.key -> "2")(assert(!inOneTask(same(aggregated("JOIN")))))
   }
 
   test("many files are read by many tasks") {

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.{PlanningConf, ReorderConf}
+import org.apache.spark.sql.springbok.conf.{ClusterConf, PlanningConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.record.JoinDecision
 
@@ -122,7 +122,8 @@ class StreamedSideSuite extends SpringbokTest {
     val sql = attributes("CAST(code AS INT)")
     conf(
       SQLConf.ANSI_ENABLED.key -> "true",
-      PlanningConf.SINGLE_NODE.key -> "true",
+      ClusterConf.EXECUTORS.key -> "1",
+      ClusterConf.CORES.key -> "1",
       PlanningConf.BUDGET.key -> "0.01"
     )(same(sql))
   }

@@ -64,7 +64,6 @@ class PlanStatsSuite extends SpringbokTest {
         override def retained(stage: SparkPlan): Double = 1
         override def retainedFor(j: Join, side: LogicalPlan): Option[Double] =
           Option.when(side eq filtered(j))(kept)
-        override def retainedAbove(plan: LogicalPlan): Double = 1
         override def keysAreUnique(b: BroadcastQueryStageExec): Option[Boolean] = None
       }
       new PlanStats(Some(feedback))(plan(spark.sql(sql))).rows.get.value

@@ -89,7 +89,7 @@ private[springbok] object BuildSides {
   }
 
   /** A key as an expression of the exchange's output, if it is one. */
-  def keyAt(exchange: SparkPlan, on: FilterConjunct): Option[BuildKey] =
+  private def keyAt(exchange: SparkPlan, on: FilterConjunct): Option[BuildKey] =
     FilterKey
       .of(on.creation)
       .filter(k => k.deterministic && k.references.nonEmpty && k.references.subsetOf(exchange.outputSet))
@@ -162,9 +162,6 @@ private[springbok] object BuildSides {
       case (SourceKey.Broadcast(_, _, Some(key)), bloom) => key -> bloom
       case (SourceKey.Bound(key, _), bloom) => key -> bloom
     })
-
-  /** Whether the stage of this exchange was made. */
-  def started(exchange: SparkPlan): Boolean = exchange.isInstanceOf[QueryStageExec]
 
   /** Whether the stage of this exchange has finished. */
   def finished(exchange: SparkPlan): Boolean = exchange match {

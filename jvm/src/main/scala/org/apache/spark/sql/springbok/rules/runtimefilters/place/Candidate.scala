@@ -3,11 +3,9 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
-import org.apache.spark.sql.execution.springbok.KeptKeysExec
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{BuildKey, FilterKey, SourceKey}
-import org.apache.spark.sql.springbok.keys.kept.CollectsKeys
+import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}
 
@@ -53,28 +51,8 @@ final private[springbok] class CreationKey(
   lazy val notSelective: Option[Reason] =
     retained.filter(_ > 1 - planning.minRejection && !hinted).map(Reason.notSelective)
 
-  /** The key as an expression of the exchange's output, if it is one. */
-  def atExchange: Option[BuildKey] = BuildSides.keyAt(exchange, on)
-
   /** How it is read from the exchange. */
   def source: Option[SourceKey] = BuildSides.sourceKey(exchange, side.join, side.side, on, planning.rows)
-
-  /** How it would be read, if that is not needed: a stage that was started for known keys has no summary. */
-  def unread: Option[SourceKey] = known.flatMap(_ => atExchange).map(SourceKey.Shuffle(_))
-
-  private lazy val table = planning.known.table(this)
-
-  /** What is kept of it for later queries. */
-  def collects: Option[CollectsKeys] = side.state.collects.get(on.index).orElse {
-    val found =
-      if (BuildSides.started(exchange)) None
-      else for ((key, t) <- table; files <- t.listing.files) yield CollectsKeys(key, t.source, files)
-    found.foreach(side.state.collects.putIfAbsent(on.index, _))
-    found
-  }
-
-  /** Its keys, if an earlier query has collected them. */
-  def known: Option[KeptKeysExec] = table.flatMap { case (_, t) => planning.known.keys(this, t) }
 
   lazy val bloomBytes: Long = planning.selectivity.bloomBytes(side.join, side.side, on)
 }
@@ -92,8 +70,6 @@ final private[springbok] class CreationKey(
  *   time in ms that they must save; 0 if they are made in any case
  * @param waiting
  *   whether all scans wait for the filters; None before that is decided
- * @param known
- *   the keys, if they are known from an earlier query. Only scans in the stage of a broadcast join wait then
  */
 final private[springbok] case class Candidate(
     key: CreationKey,
@@ -102,8 +78,7 @@ final private[springbok] case class Candidate(
     targets: Seq[Target] = Nil,
     benefitMs: Double = 0,
     leastMs: Double = 0,
-    waiting: Option[ScanWait] = None,
-    known: Option[KeptKeysExec] = None
+    waiting: Option[ScanWait] = None
 ) {
 
   /** Whether a scan is in the stage of a broadcast join, which starts when its build side is there. */
@@ -117,7 +92,6 @@ final private[springbok] case class Candidate(
 
   def timing(t: Target): FilterTiming =
     if (local(t)) FilterTiming.Local
-    else if (known.isDefined) FilterTiming.Known
     else if (scansWait) FilterTiming.Waits
     else FilterTiming.Late
 
@@ -138,8 +112,7 @@ final private[springbok] case class Candidate(
   }
 
   /** The number of operators that its filter dependencies add to the plan. */
-  def nodes: Int =
-    BuildSides.nodes(key.exchange) * targets.count(t => waits(t) && known.isEmpty && !local(t))
+  def nodes: Int = BuildSides.nodes(key.exchange) * targets.count(t => waits(t) && !local(t))
 }
 
 private[springbok] object Candidate {
@@ -153,7 +126,7 @@ private[springbok] object Candidate {
       application <- FilterKey
         .atScan(compared)
         .toRight(Reason.keyExpression(ExpressionLabel(on.application)))
-      source <- key.source.orElse(key.unread).toRight(Reason.noSummary)
+      source <- key.source.toRight(Reason.noSummary)
     } yield Candidate(key, application, source)
   }
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.JoinType
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.ChoicePolicy
 import org.apache.spark.sql.springbok.physical.PhysicalRows
 import org.apache.spark.sql.springbok.reason.Reason
@@ -17,7 +17,6 @@ final private[springbok] class FilterDirection(
     rows: PhysicalRows,
     selectivity: FilterSelectivity,
     deterministic: Determinism,
-    adaptive: Boolean,
     conf: SQLConf
 ) {
   private val policy = ChoicePolicy.of(conf)
@@ -35,12 +34,9 @@ final private[springbok] class FilterDirection(
     j match {
       case b: BroadcastHashJoinExec if b.isNullAwareAntiJoin =>
         Some(Left(Reason.filterJoinType("null-aware anti")))
-      case _: BroadcastHashJoinExec if !adaptive && !SparkPlanning.scansPushSubqueries =>
-        Some(Left(Reason.adaptiveOff))
       case b: BroadcastHashJoinExec => Some(among(j, allowed.filter(_ == JoinSide.of(b.buildSide))))
-      case _: ShuffledJoin if !adaptive => Some(Left(Reason.adaptiveOff))
       case _: ShuffledJoin => Some(among(j, allowed))
-      case n: BroadcastNestedLoopJoinExec if adaptive =>
+      case n: BroadcastNestedLoopJoinExec =>
         allowed
           .find(_ == JoinSide.of(n.buildSide))
           .filter(FilterConjunct.ranges(n, _).nonEmpty)

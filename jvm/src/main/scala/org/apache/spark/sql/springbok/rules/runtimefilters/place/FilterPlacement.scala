@@ -46,7 +46,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         planning
       )
     val placed = new Walk(filters).down(plan, Nil)
-    (if (planning.adaptive && targets.readsTwice) BuildSides.summarizedAlike(placed) else placed, filters)
+    (if (targets.readsTwice) BuildSides.summarizedAlike(placed) else placed, filters)
   }
 
   /** One walk over the plan, from the root down. */
@@ -55,7 +55,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
       case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) => whole(e)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
-      case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending, planning)
+      case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending)
       case _ if p.children.isEmpty => p
       case _ => children(p, pending)
     }
@@ -137,12 +137,8 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (placed.isEmpty && late.isEmpty) (built, Nil)
       else {
         val exchange = source.exchange
-        val read = placed.filter(_.readsExchange)
-        // Without adaptive execution, the driver reads the broadcast, and with a summary it would not equal another one.
-        val summarizes = planning.adaptive && (read.nonEmpty || late.nonEmpty)
         val (marked, dependency) =
-          if (summarizes) BuildSides.summarized(built, exchange, summaryPlan(exchange, read, late))
-          else (built, exchange)
+          BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
         (marked, placed.map(_.pending(dependency)))
       }
     }
@@ -152,8 +148,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         placed: Seq[PlacedKey],
         late: Seq[StartedFilter]
     ): SummaryPlan = {
-      val records =
-        placed.flatMap(_.at.map(_.info).filter(_.known.isEmpty).map(_.record)) ++ late.map(_.record)
+      val records = placed.flatMap(_.at.map(_.info.record)) ++ late.map(_.record)
       val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
       SummaryPlan(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),

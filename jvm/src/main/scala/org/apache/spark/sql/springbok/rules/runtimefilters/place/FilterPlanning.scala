@@ -15,22 +15,18 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  *
  * @param plan
  *   without the filters of this planning
- * @param adaptive
- *   whether adaptive execution runs the plan
  */
 final private[springbok] class FilterPlanning(
     plan: SparkPlan,
     val query: PlanningState,
     val stats: PlanStats,
-    val adaptive: Boolean,
     val conf: SQLConf
 ) {
   val rows = new PhysicalRows(stats)
   val costs = new OperatorCost(rows)
   val selectivity = new FilterSelectivity(rows, conf)
   val deterministic = new Determinism
-  val direction = new FilterDirection(rows, selectivity, deterministic, adaptive, conf)
-  val known = new KnownKeys(adaptive, conf)
+  val direction = new FilterDirection(rows, selectivity, deterministic, conf)
 
   lazy val cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   lazy val waiting = new Waiting(new BuildTime(rows, costs, cluster.cores, conf), conf)

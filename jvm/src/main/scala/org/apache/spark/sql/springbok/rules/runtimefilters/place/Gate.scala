@@ -22,9 +22,7 @@ private[place] object Gate {
     ReachesScan,
     NotFilteredBySpark,
     Selective,
-    PushableWithoutStages,
     AllowedByMode,
-    KeysMayBeKnown,
     WorthPlanning,
     WaitsOrMayBeLate
   )
@@ -78,24 +76,10 @@ private[place] object Gate {
       c.key.notSelective.toLeft(c)
   }
 
-  /** Without adaptive execution, only some scans can be filtered: see [[StaticFilter]]. */
-  private case object PushableWithoutStages extends Gate {
-    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
-      if (planning.adaptive) Right(c)
-      else
-        on(c, c.targets.filter(StaticFilter.reaches(_, c.sourceKey, planning.conf)), Reason.adaptiveOff)
-  }
-
   private case object AllowedByMode extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
       if (planning.mode != FilterMode.Local) Right(c)
       else on(c, c.targets.filter(c.local), Reason.modeOff(planning.mode.name))
-  }
-
-  /** A scan in the stage of a broadcast join waits anyway, and then the very keys of the join are there. */
-  private case object KeysMayBeKnown extends Gate {
-    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
-      Right(if (c.targets.forall(c.local)) c else c.copy(known = c.key.known))
   }
 
   /**
@@ -105,7 +89,7 @@ private[place] object Gate {
   private case object WorthPlanning extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
       val benefit = planning.ms((1 - c.retained) * c.targets.map(_.benefitNs).sum)
-      val waits = c.known.isEmpty && !c.targets.exists(c.local)
+      val waits = !c.targets.exists(c.local)
       val least =
         if (c.key.hinted || planning.waiting.always) 0.0
         else planning.minBenefitMs * (if (waits) 1.0 else FilterCost.localShare)
@@ -120,7 +104,7 @@ private[place] object Gate {
   private case object WaitsOrMayBeLate extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
       val wait =
-        if (c.key.hinted || !planning.adaptive || c.known.isDefined) ScanWait(waits = true, c.benefitMs)
+        if (c.key.hinted) ScanWait(waits = true, c.benefitMs)
         else planning.waiting.scansWait(c.key, c.benefitMs)
       val decided = c.copy(waiting = Some(wait))
       val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))

@@ -41,11 +41,11 @@ final private[springbok] case class FilterParts(records: Map[ExprId, FilterInfo]
 private[springbok] object PendingFilter {
 
   /** The scan with those of the filters that are placed on it. The most selective one runs first. */
-  def attached(scan: SparkPlan, pending: Seq[PendingFilter], planning: FilterPlanning): SparkPlan = {
+  def attached(scan: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = {
     val cached = FilterTargets.isCached(scan)
     pending.sortBy(_.parts.retained.getOrElse(1.0)).foldLeft(scan) { (below, f) =>
       f.parts.records.get(FilterKey.anchor(f.key).exprId).fold(below) { info =>
-        val filter = operator(f, info, below, planning)
+        val filter = operator(f, info, below)
         // The filter gets the link of the scan. `setLogicalLink` would hand the link down to the exchange as well. The link
         // of a cached table stays with the table: with it, the filter would be taken for the table's stage.
         if (!cached) filter.copyTagsFrom(below)
@@ -54,17 +54,11 @@ private[springbok] object PendingFilter {
     }
   }
 
-  private def operator(
-      f: PendingFilter,
-      info: FilterInfo,
-      scan: SparkPlan,
-      planning: FilterPlanning
-  ): SparkPlan = {
+  private def operator(f: PendingFilter, info: FilterInfo, scan: SparkPlan): SparkPlan = {
     val key = TriedKey.guarded(f.key)
     info.late match {
-      case None if !planning.adaptive => StaticFilter.applied(f, scan, info)
       case None =>
-        val source = info.known.getOrElse(if (info.local) JoinedBuildSideExec.of(f.source) else f.source)
+        val source = if (info.local) JoinedBuildSideExec.of(f.source) else f.source
         RuntimeFilterExec(f.sourceKey, key, scan, source)(info)
       case Some(late) =>
         val test = Some(TriedKey.passing(key, LateContains(key, late)))

@@ -41,13 +41,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */
 object PlaceRuntimeFilters extends Rule[SparkPlan] {
-  def apply(plan: SparkPlan): SparkPlan = placed(plan, adaptive = true)
-
-  /**
-   * @param adaptive
-   *   whether adaptive execution runs the plan. If not, see [[PlaceStaticFilters]]
-   */
-  private[springbok] def placed(plan: SparkPlan, adaptive: Boolean): SparkPlan = {
+  def apply(plan: SparkPlan): SparkPlan = {
     lazy val query = JoinState.first(plan).map(_.query)
     // A build side that prunes partitions is planned once more, with its filters in place.
     def done = plan.exists {
@@ -57,15 +51,15 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done) plan
     else
       RuleGuard("PlaceRuntimeFilters", plan, query) {
-        if (adaptive && isOver(plan, query.get)) plan else estimated(plan, query.get, adaptive)
+        if (isOver(plan, query.get)) plan else estimated(plan, query.get)
       }
   }
 
-  private def estimated(plan: SparkPlan, query: PlanningState, adaptive: Boolean): SparkPlan = {
+  private def estimated(plan: SparkPlan, query: PlanningState): SparkPlan = {
     val stats = PlanningEstimates.of(plan, query)
-    val made = place(plan, query, stats, adaptive)
+    val made = place(plan, query, stats)
     // ChooseShuffleWriter comes next.
-    if (adaptive && conf.getConf(ExchangeConf.CHOOSE_WRITER))
+    if (conf.getConf(ExchangeConf.CHOOSE_WRITER))
       plan.logicalLink.foreach(query.handOver(stats, _))
     made
   }
@@ -85,13 +79,8 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     !query.log.filters.exists(pending)
   }
 
-  private def place(
-      plan: SparkPlan,
-      query: PlanningState,
-      stats: PlanStats,
-      adaptive: Boolean
-  ): SparkPlan = {
-    val planning = new FilterPlanning(plan, query, stats, adaptive, conf)
+  private def place(plan: SparkPlan, query: PlanningState, stats: PlanStats): SparkPlan = {
+    val planning = new FilterPlanning(plan, query, stats, conf)
     val groups = new SeparateGroups(plan, planning)
     val placed = new FilterPlacement(groups.separate(), planning).place()
     val unused = groups.unused(placed.plan)
@@ -99,7 +88,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     else {
       unused.foreach(_.keepGroups())
       query.log.withdraw(placed.fresh)
-      place(plan, query, stats, adaptive)
+      place(plan, query, stats)
     }
   }
 }

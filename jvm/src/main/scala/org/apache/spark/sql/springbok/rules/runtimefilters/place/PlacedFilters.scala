@@ -22,9 +22,6 @@ final private[springbok] case class PlacedKey(
     bloomBytes: Long
 ) {
 
-  /** Whether a filter is made of what the exchange gives. */
-  def readsExchange: Boolean = at.exists(_.info.known.isEmpty)
-
   /** Its filters on the way to their scans, as dependencies on this exchange. */
   def pending(exchange: SparkPlan): PendingFilter =
     PendingFilter(
@@ -79,9 +76,7 @@ final private[springbok] class PlacedFilters(
 
   private def placed(c: Candidate): PlacedKey = {
     val state = c.key.side.state
-    // A later planning finds the same keys, whatever happens to what is kept.
-    for (keys <- c.known) state.knownKeys.putIfAbsent(c.key.on.index, keys.kept)
-    if (c.known.isEmpty) c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
+    c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
     if (!c.targets.forall(c.waits)) state.lateFilters = true
     val at = c.targets.map(t => PlacedAt(t.column.exprId, info(c, t, record(c, t))))
     // What a late filter retains depends on when it arrives.
@@ -115,8 +110,6 @@ final private[springbok] class PlacedFilters(
       targets.pushable(t.at),
       t.grouped,
       local = c.local(t),
-      late = Option.unless(c.waits(t))(planning.waiting.lateFilter()),
-      known = c.known.filterNot(_ => c.local(t)),
-      collects = if (c.known.isEmpty) c.key.collects else None
+      late = Option.unless(c.waits(t))(planning.waiting.lateFilter())
     )
 }

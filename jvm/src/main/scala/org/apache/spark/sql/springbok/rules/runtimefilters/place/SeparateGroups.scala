@@ -47,7 +47,7 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
   private lazy val targets = new FilterTargets(plan, planning)
 
   private def enabled: Boolean =
-    planning.adaptive && conf.getConf(FilterConf.SEPARATE) && conf.exchangeReuseEnabled &&
+    conf.getConf(FilterConf.SEPARATE) && conf.exchangeReuseEnabled &&
       planning.mode == FilterMode.Global && conf.getConf(FilterConf.WAIT) != FilterWait.Never
 
   /** Decides for the joins that are planned for the first time, and gives the plan with the exchanges of all joins. */

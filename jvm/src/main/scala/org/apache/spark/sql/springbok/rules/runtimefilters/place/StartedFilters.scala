@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.keys.{KeyLookup, SourceKey, SplitBlockBloom}
-import org.apache.spark.sql.springbok.physical.{CollectKeys, LateFilter}
+import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{BuildFacts, FilterRecord}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, FinishedKeys, RowTestChoice, Verdict}
@@ -52,12 +52,10 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
         new RowTestChoice(worth, keys, planning.conf).ofKeys match {
           case Left(why) => declined(why, found)
           case Right(test) =>
-            CollectKeys(at.info, key, side.source.exchange, keys.facts, planning.conf)
-            val skipped = SkippedGroups.of(at, keys, worth, planning.conf)
-            val late = Verdict.Apply(skipped.map(_._1), Some(test), found)
+            val late = Verdict.Apply(Left(Reason.scanStarted), Some(test), found)
             record.use("late" +: late.kinds, found, late.effect)
             val set = test.keySet.fold[KeyLookup](SplitBlockBloom.ofBytes(32))(_.built(keys))
-            LateFilter.arrived(set, skipped.toOption.map(_._2))
+            LateFilter.arrived(set)
         }
     }
   }

@@ -11,7 +11,6 @@ import org.apache.spark.sql.execution.springbok.{
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 import org.apache.spark.sql.springbok.keys.{Comparison, SourceKey, TriedKey}
-import org.apache.spark.sql.springbok.physical.CollectKeys
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
@@ -52,8 +51,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
   // ---- choose
 
   private def choose(keys: FinishedKeys, waitedMs: Option[Long]): Verdict = {
-    val keptMs = f.info.known.map(_.kept.sinceMs)
-    val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), None, waitedMs, keptMs)
+    val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), None, waitedMs)
     f.sourceKey match {
       case SourceKey.Bound(_, c) => bounded(c, keys, found)
       case _ =>
@@ -100,8 +98,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
       val test =
         for (k <- keys; row <- a.row)
           yield TriedKey.passing(f.key, row.predicate(f.key, k, SparkSession.active.sparkContext))
-      keys.foreach(k => CollectKeys(f.info, f.sourceKey, f.source, k.facts, conf))
-      record.use(f.info.known.map(_ => "kept").toSeq ++ a.kinds, a.found, a.effect)
+      record.use(a.kinds, a.found, a.effect)
       Built(a.pushed.toOption, test)
   }
 

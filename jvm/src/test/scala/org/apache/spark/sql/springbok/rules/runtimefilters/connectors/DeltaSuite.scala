@@ -4,7 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokExtensions}
-import org.apache.spark.sql.springbok.conf.{FilterConf, HistoryConf}
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.report.model.SinkEntry
 import org.apache.spark.sql.springbok.stats.estimate.Source
@@ -338,36 +338,6 @@ class DeltaSuite extends FactAndDimTest {
       append("growing")
       assert(df.collect().toSeq == expected, why(df))
       assert(spark.sql(sql).collect().toSeq != expected)
-    }
-  }
-
-  test("the keys of a table are kept until its files change") {
-    spark.sql("CREATE TABLE small USING delta AS SELECT id AS k, id % 50 AS g FROM range(1000)"): Unit
-    val sql =
-      "SELECT /*+ MERGE(d) */ count(*), sum(f.i) FROM sorted f JOIN small d ON f.id = d.k WHERE d.g = 7"
-    def kept(sql: String): Boolean = {
-      val df = same(sql)
-      spark.sparkContext.listenerBus.waitUntilEmpty(20000)
-      used(df).exists(_.kinds.head == "kept")
-    }
-    conf(shuffled ++ Seq(HistoryConf.ENABLED.key -> "true", FilterConf.WAIT.key -> "ALWAYS"): _*) {
-      assert(!kept(sql) && kept(sql))
-      for (
-        change <- Seq(
-          "INSERT INTO small SELECT id, 7 FROM range(2000, 2010)",
-          "DELETE FROM small WHERE k = 7",
-          "UPDATE small SET k = k + 1 WHERE g = 7",
-          "INSERT OVERWRITE small SELECT id + 3 AS k, id % 50 AS g FROM range(1000)"
-        )
-      ) {
-        spark.sql(change): Unit
-        assert(!kept(sql), change)
-        kept(sql): Unit
-      }
-      assert(!kept(sql.replace("small d", "small VERSION AS OF 0 d")))
-      spark.sql("DROP TABLE small"): Unit
-      spark.sql("CREATE TABLE small USING delta AS SELECT id + 1 AS k, id % 50 AS g FROM range(1000)"): Unit
-      assert(!kept(sql) && kept(sql))
     }
   }
 }

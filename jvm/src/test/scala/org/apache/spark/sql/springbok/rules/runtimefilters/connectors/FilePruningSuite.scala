@@ -1,8 +1,8 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
-import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 
 /** What scans skip beyond Parquet's row groups and partitions: buckets, ORC stripes; and what Spark skips by itself. */
 class FilePruningSuite extends SpringbokTest {
@@ -88,7 +88,8 @@ class FilePruningSuite extends SpringbokTest {
     def read(df: DataFrame) = { df.collect(); scanRows(df, "v") }
     val df = same(sql)
     assert(scanRows(df, "v") == off(read(spark.sql(sql))))
-    if (SparkPlanning.scansPushSubqueries) assert(scanRows(df, "v") <= 10000)
+    // Scans of Spark 3.5 do not hand the value of a subquery to the reader of their files.
+    if (SPARK_VERSION >= "4.0") assert(scanRows(df, "v") <= 10000)
   }
 
   test("a scalar subquery per row is a join, and its keys are a filter") {

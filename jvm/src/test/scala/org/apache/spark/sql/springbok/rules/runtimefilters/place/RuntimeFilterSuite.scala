@@ -318,7 +318,6 @@ class RuntimeFilterSuite extends SpringbokTest {
       assert(reasons(FilterConf.MAX_DEPENDENCY_NODES.key, "0").contains("PLAN_TOO_LARGE"))
       assert(reasons(FilterConf.TYPES.key, "MINMAX").contains("KIND_OFF"))
       assert(reasons("spark.sql.exchange.reuse", "false").contains("EXCHANGE_REUSE_OFF"))
-      assert(reasons("spark.sql.adaptive.enabled", "false").contains("ADAPTIVE_EXECUTION_OFF"))
     }
   }
 
