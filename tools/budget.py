@@ -1,7 +1,8 @@
 """Compares the size of the repository with budget.toml: part of `make lint`.
 
-A number above its budget fails. Whoever raises a budget says in the comment of its line what that buys. With the arguments
-`step NAME SECONDS` it compares the time of a step of CI instead; a slow machine is no fault, so that only warns.
+A number above its budget fails. Whoever raises a budget says in the comment of its line what that buys. With the
+arguments `step NAME SECONDS` it compares the time of a step of CI instead; a slow machine is no fault, so that only
+warns.
 """
 
 from __future__ import annotations

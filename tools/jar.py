@@ -50,7 +50,7 @@ def _built(line: lines.Line, jar: Path, newest: float) -> Path:
 
 
 def run(line: lines.Line, commands: Sequence[str]) -> int:
-    """Run sbt on a line and return its exit code. If `package` was among the commands, the jar goes into the package."""
+    """Run sbt on a line and return its exit code; if `package` is among the commands, take the jar it made."""
     if line.unmanaged:
         pyspark_jars.fetch(line.spark, sbt.ROOT / line.unmanaged)
     code = sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", *commands])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import springbok
 from pyspark.sql import SparkSession
-from pyspark.sql.functions import pandas_udf, udf
+from pyspark.sql.functions import udf
+from pyspark.sql.pandas.functions import pandas_udf
 
 
 def test_a_grouped_aggregate_of_pandas_above_a_join(spark: SparkSession) -> None:
-    @pandas_udf("double")  # type: ignore[call-overload]
-    def mean(values: pd.Series) -> float:
+    def of_group(values: pd.Series) -> float:
         return float(values.mean())
+
+    mean: Any = pandas_udf(of_group, "double")  # type: ignore[call-overload]
 
     left = spark.range(1000).selectExpr("id % 10 AS k", "id AS v")
     joined = left.join(spark.range(5).withColumnRenamed("id", "k"), "k")

@@ -1,4 +1,4 @@
-"""No jar, or one that was made for another Spark: a warning, Spark's own plans, no error. Of the jars that were built."""
+"""No jar, or one for another Spark: a warning, Spark's own plans, no error. Of the jars that were built."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ spark.sql("EXPLAIN EXTENDED SELECT 1").show()
 
 INSTALL = (Path(__file__).parents[2] / "docs" / "use" / "install.md").read_text(encoding="utf-8")
 KEY = re.compile(r"^(?:.*--conf )?(spark\.sql\.[\w.]+)(?:=| +)([\w.,]+)", re.MULTILINE)
-# What the page tells to set, but for the jar: a job that passes its own `--jars` has none, and so has a node without it.
+# What the page tells to set, but for the jar: a job that passes its own `--jars` has none.
 DOCUMENTED = [dict(KEY.findall(block)) for block in re.findall(r"```\w*\n(.*?)```", INSTALL, re.DOTALL)]
 
 WITHOUT = """
@@ -55,8 +55,8 @@ def test_stays_off(wrong: Path, tmp_path: Path) -> None:
     assert "Error" not in done.stderr.replace("ErrorHandler", ""), done.stderr
 
 
-# `spark.sql.extendedExplainProviders` was documented as a setting of the cluster. Each query failed where it was set and the
-# class was missing.
+# `spark.sql.extendedExplainProviders` was documented as a setting of the cluster. Each query failed where it was set
+# and the class was missing.
 @pytest.mark.parametrize("settings", [s for s in DOCUMENTED if s], ids=lambda s: "-".join(s))
 def test_documented_settings_without_the_jar(settings: dict[str, str], tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT, *(f"{k}={v}" for k, v in settings.items())]

@@ -33,9 +33,21 @@ final private[report] class Redaction(pattern: Option[Regex]) {
 private[report] object Redaction {
 
   /** Fields of no text from the query, its tables or its user: words, codes, ids, versions and names of settings. */
-  private val own = Set("id", "code", "setting", "status", "state", "kind", "kinds", "phase", "strategy", "planned") ++
-    Set("spark_strategy", "build", "distribution", "rows_source", "pushed", "timing", "scope") ++
-    Set("runtime_filters", "filter", "springbok", "spark", "statement", "action", "rule", "error", "mode", "format")
+  private val own =
+    Set("id", "code", "setting", "status", "state", "kind", "kinds", "phase", "strategy", "planned") ++
+      Set("spark_strategy", "build", "distribution", "rows_source", "pushed", "timing", "scope") ++
+      Set(
+        "runtime_filters",
+        "filter",
+        "springbok",
+        "spark",
+        "statement",
+        "action",
+        "rule",
+        "error",
+        "mode",
+        "format"
+      )
 
   def of(session: SparkSession): Redaction = new Redaction(session.sessionState.conf.stringRedactionPattern)
 }

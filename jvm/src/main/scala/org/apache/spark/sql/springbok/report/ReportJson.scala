@@ -1,7 +1,12 @@
 package org.apache.spark.sql.springbok.report
 
 import com.fasterxml.jackson.annotation.{JsonInclude, JsonSetter, Nulls}
-import com.fasterxml.jackson.databind.{DeserializationFeature, JsonNode, ObjectMapper, PropertyNamingStrategies}
+import com.fasterxml.jackson.databind.{
+  DeserializationFeature,
+  JsonNode,
+  ObjectMapper,
+  PropertyNamingStrategies
+}
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
 import org.apache.spark.sql.springbok.report.model.QueryReport
 
