@@ -13,7 +13,6 @@ import itertools
 import re
 import sys
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,13 +133,11 @@ def _without_condition(spark: SparkSession, sql: str) -> int:
     return len(re.findall(r"\bJoin (?:Inner|Cross)(?:$|, (?:left|right)Hint)", plan, flags=re.MULTILINE))
 
 
-def decisions(
-    spark: SparkSession, suite: str, name: str, sql: str, *, mode: str = "plain", together: bool = False
-) -> str:
+def decisions(spark: SparkSession, suite: str, name: str, sql: str, mode: str = "plain") -> str:
     """Every plan and decision of one query.
 
-    With `together` stages that run at the same time are seen to finish at the same time, so that adaptive execution
-    decides the same in each run.
+    Stages that run at the same time are seen to finish at the same time, so that adaptive execution decides the same in
+    each run.
     """
     first_id = (SUITES.index(suite) + 1) * IDS_PER_SUITE + list(suites.queries(suite)).index(name) * IDS_PER_QUERY
     parts: dict[str, str] = {}
@@ -150,7 +147,7 @@ def decisions(
         parts["plan before it runs"] = _plan(df)
         parts["report before it runs"] = _report(df)
         try:
-            with StagesFinishTogether(spark) if together else nullcontext():
+            with StagesFinishTogether(spark):
                 df.collect()
         except PySparkException as error:
             parts["failure"] = str(error.getCondition())
@@ -198,7 +195,7 @@ def record(target: Path, chosen: list[str], queries: str, scale: float, cache: P
         for i, (name, sql) in enumerate(suites.chosen(suite, queries).items()):
             start = time.monotonic()
             asked = hinted(own, sql, names, i) if mode == "hints" else sql
-            text = decisions(own, suite, name, asked, mode=mode, together=mode == "auto")
+            text = decisions(own, suite, name, asked, mode)
             (folder / f"{name}.txt").write_text(text, encoding="utf-8")
             print(f"{mode} {suite} {name} {time.monotonic() - start:.1f} s", flush=True)
     spark.stop()

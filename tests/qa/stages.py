@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL_SECONDS = 0.004
-# A broadcast may wait for a subquery, whose stages are held up here. It may also be about to go on after its job.
-_POLLS, _POLLS_WITH_BROADCAST = 2, 60
+# A thread that goes on after it has waited is seen to wait until it gets a core. A broadcast may also wait for a
+# subquery, whose stages are held up here.
+_POLLS, _POLLS_WITH_BROADCAST = 10, 60
 # Threads that work for a query. Other threads are always running, as they read from sockets.
 _WORKER = re.compile(
     r'"(?:Executor task launch|task-result-getter|dag-scheduler|broadcast-exchange|subquery|ResultQueryStage|'

@@ -36,5 +36,5 @@ def test_decisions_about_tpcds_are_as_they_were(tpcds: SparkSession) -> None:
 
 
 def check(session: SparkSession, suite: str, name: str) -> None:
-    text = decisions.decisions(session, suite, name, suites.queries(suite)[name], together=True)
+    text = decisions.decisions(session, suite, name, suites.queries(suite)[name])
     golden(GOLDEN / "decisions" / f"{suite}-{name}.txt", text)
