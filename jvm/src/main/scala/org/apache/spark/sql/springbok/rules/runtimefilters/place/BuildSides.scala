@@ -2,8 +2,6 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import java.util.IdentityHashMap
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.expressions.{Expression, LeafExpression, PlanExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
@@ -49,13 +47,9 @@ private[springbok] object BuildSides {
    * outside of the creation side that asks for the keys.
    */
   def summarizedAlike(plan: SparkPlan): SparkPlan = {
-    // A node stands in several places.
+    // A node stands in several places. In the order of the plan: it is the order of the filters in a summary's label.
     val seen = new IdentityHashMap[SparkPlan, Exchange]()
-    plan.foreach {
-      case e: Exchange => seen.put(e, e): Unit
-      case _ =>
-    }
-    val all = seen.values.asScala.toSeq
+    val all = plan.collect { case e: Exchange if seen.put(e, e) == null => e }
     val summaries = all.flatMap(e => summary(e).map(e -> _))
     def wanted(e: Exchange): Option[SummaryPlan] =
       summaries.collect { case (m, s) if SharedExchanges.same(e, m) => s }.distinct.reduceOption(_ + _)
