@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.internal.config.MEMORY_FRACTION
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
@@ -83,7 +82,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
 
   private def memory: Double = {
     val context = SparkSession.active.sparkContext
-    Cluster.of(context, conf).memoryPerTask(context.conf.get(MEMORY_FRACTION))
+    Cluster.of(context, conf).memoryPerTask(context.conf)
   }
 
   /** A side that is brought into one partition computes all of its columns. */
