@@ -50,6 +50,12 @@ lazy val springbok = (project in file("jvm"))
     Test / unmanagedSources / excludeFilter := new SimpleFileFilter(f =>
       line.withoutTests.contains(f.getName)
     ),
+    // Compiling all suites takes longer than running the smoke tests.
+    Test / unmanagedSources := {
+      val all = (Test / unmanagedSources).value
+      if (!sys.props.get("suites").contains("smoke")) all
+      else all.filter(f => !f.getName.endsWith("Suite.scala") || IO.read(f).contains(", Smoke)"))
+    },
     Test / sources := Imports.into(line, (Test / sources).value, (Test / sourceManaged).value),
     libraryDependencies ++= line.dependencies ++ line.testDependencies,
     scalacOptions ++= SparkLines.scalacOptions(line),

@@ -1,6 +1,7 @@
 """Builds jars into the Python package, each unless the one there is newer than all of its sources.
 
 Its arguments name lines: 4.1, 3.5_2.12, all. Without any it builds the line that the repository's tests run on.
+`--sbt COMMAND...` runs sbt's commands on that line, and takes the jar from there if `package` is one of them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ def build(names: Sequence[str] = ("current",)) -> list[Path]:
         known = ", ".join(li.label for li in lines.every())
         raise sbt.BuildError(f"There is no Spark line {e}: choose among {known}, current and all.") from e
     version = (sbt.ROOT / "VERSION").read_text().strip()
-    FOLDER.mkdir(parents=True, exist_ok=True)
     own = {li.jar(version) for li in lines.every()}
     for other in FOLDER.glob("*.jar"):  # another version's, or of a line that is gone
         if other.name not in own:
@@ -44,11 +44,21 @@ def build(names: Sequence[str] = ("current",)) -> list[Path]:
 def _built(line: lines.Line, jar: Path, newest: float) -> Path:
     if jar.exists() and jar.stat().st_mtime >= newest:
         return jar
+    if run(line, ["-Dtests=false", "package"]) != 0:
+        raise sbt.BuildError(f"sbt could not build the jar for Spark {line.name}; its output above says why.")
+    return jar
+
+
+def run(line: lines.Line, commands: Sequence[str]) -> int:
+    """Run sbt on a line and return its exit code. If `package` was among the commands, the jar goes into the package."""
     if line.unmanaged:
         pyspark_jars.fetch(line.spark, sbt.ROOT / line.unmanaged)
-    if sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", "-Dtests=false", "package"]) != 0:
-        raise sbt.BuildError(f"sbt could not build the jar for Spark {line.name}; its output above says why.")
-    return Path(shutil.copy(line.target / jar.name, jar))
+    code = sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", *commands])
+    made = line.target / line.jar((sbt.ROOT / "VERSION").read_text().strip())
+    if "package" in commands and made.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made, FOLDER / made.name)
+    return code
 
 
 def _newest() -> float:
@@ -58,6 +68,8 @@ def _newest() -> float:
 
 if __name__ == "__main__":
     try:
+        if sys.argv[1:2] == ["--sbt"]:
+            sys.exit(run(lines.chosen(["current"])[0], sys.argv[2:]))
         print(*build(sys.argv[1:] or ["current"]), sep="\n")
     except sbt.BuildError as e:
         sys.exit(f"springbok build: {e}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -136,10 +138,33 @@ def spark_errors(what: str = "Spark cannot plan this query, so there is no repor
     from pyspark.errors import PySparkException
 
     try:
-        with living():
+        with living(), _no_json():
             yield
     except (PySparkException, Py4JError) as e:
         raise SpringbokError(f"{what}: {first_line(e)[:300]}") from e
+
+
+@contextmanager
+def _no_json() -> Iterator[None]:
+    """From version 4 on, PySpark also logs an error: as 5 KB of JSON with a stack trace, to standard error."""
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:
+        yield
+        return
+    here = threading.get_ident()
+
+    def other_thread(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    loggers = [PySparkLogger.getLogger(f"{kind}QueryContextLogger") for kind in ("SQL", "DataFrame")]
+    for logger in loggers:
+        logger.addFilter(other_thread)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(other_thread)
 
 
 def first_line(e: BaseException) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from weakref import WeakSet
 
-from springbok import _jvm
+from springbok import _jvm, jar
 from springbok.errors import SpringbokError
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ _INACTIVE = (
     "The server of this Spark Connect session runs without Springbok: start it with Springbok's jar in spark.jars and "
     "spark.sql.extensions=org.apache.spark.sql.springbok.SpringbokExtensions."
 )
+_PAGE = "org.apache.spark.sql.springbok.report.page.ReportPage"
 
 
 class Server(Protocol):
@@ -143,7 +148,9 @@ def of_query(df: DataFrame) -> Server:
     spark = getattr(df, "sparkSession", None)
     if spark is None:
         kind = f"{type(df).__module__}.{type(df).__name__}".removeprefix("builtins.")
-        raise SpringbokError(f"A report is made of a Spark DataFrame, not of {kind}: pandas-on-Spark has to_spark().")
+        pandas = kind.startswith("pyspark.pandas.")
+        instead = ": spark.sql(query) makes one" if kind == "str" else ": to_spark() makes one" if pandas else ""
+        raise SpringbokError(f"A report is made of a Spark DataFrame, not of {kind}{instead}.")
     server = of(spark)
     with _jvm.spark_errors():
         streaming = df.isStreaming  # a Spark Connect server analyzes the query for it
@@ -153,11 +160,13 @@ def of_query(df: DataFrame) -> Server:
 
 
 def html(report: str, *, page: bool) -> str | None:
-    """A report, given as JSON, as a whole HTML page or as a part of one; None if there is nothing that can make it.
+    """A report, given as JSON, as a whole HTML page or as a part of one; None if there is no session that can make it.
 
     Raises:
         SpringbokError: the JVM or the server cannot make the page.
     """
+    if find_spec("pyspark") is None:
+        return None
     if _jvm.runs():
         return _jvm.html(report, page=page)
     from pyspark.errors import PySparkException
@@ -172,3 +181,24 @@ def html(report: str, *, page: bool) -> str | None:
     sql = f"SELECT page FROM springbok_page(X'{report.encode().hex()}', {str(page).lower()})"
     with _jvm.spark_errors("The page of this report cannot be made"):
         return str(spark.sql(sql).collect()[0][0])
+
+
+def page_without_session(report: str) -> str:
+    """A report, given as JSON, as a whole HTML page, by a JVM that starts for it and has no Spark session.
+
+    Raises:
+        SpringbokError: PySpark, its jars, Java or Springbok's jar is missing, or the JVM cannot make the page.
+    """
+    spark, java = jar.installed(), jar.java()
+    own = jar.find(spark)
+    if own is None:
+        raise SpringbokError(f"{jar.missing(spark)}.")
+    if java is None or spark.home is None:
+        what = "Java" if java is None else "Spark's jars"
+        raise SpringbokError(f"The page of a report needs {what} or a session: python -m springbok doctor says more.")
+    classes = os.pathsep.join((str(own), str(Path(spark.home) / "jars" / "*")))
+    done = subprocess.run([java, "-cp", classes, _PAGE], input=report.encode(), capture_output=True, check=False)
+    if done.returncode:
+        first = done.stderr.decode(errors="replace").strip().partition("\n")[0]
+        raise SpringbokError(f"The page of this report cannot be made: {first[:300]}")
+    return done.stdout.decode()

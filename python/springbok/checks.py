@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from springbok.errors import SpringbokError
 from springbok.model import Join, ReportData, Side
-from springbok.render.words import keys, missing, size
+from springbok.render.words import apart, keys, missing, size
+from springbok.settings import size_bytes
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?", re.IGNORECASE)
+# Spark allocates a hash relation in pages of up to this many bytes, however few rows it has.
+_PAGE = 64 << 20
 
 Check = Callable[[ReportData, Any], Iterator[str]]
 
@@ -39,11 +39,11 @@ def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
         side = _broadcast(j)
         if side is None:
             continue
-        known = side.observed_bytes if side.observed_bytes is not None else side.bound_bytes or side.estimated_bytes
+        known = _broadcast_bytes(j, side)
         if known is None:
             yield f"{_name(j)} broadcasts its {j.build} side, whose size is unknown."
         elif known > limit:
-            yield f"{_name(j)} broadcasts {size(known)}, more than {size(limit)}."
+            yield "{} broadcasts {}, more than {}.".format(_name(j), *apart(size, known, limit))
 
 
 def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
     if known is None:
         yield "It is unknown how much of an executor the joins may take."
     elif known > limit:
-        yield f"The joins may take {size(known)} of an executor, more than {size(limit)}."
+        yield "The joins may take {} of an executor, more than {}.".format(*apart(size, known, limit))
 
 
 def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
@@ -60,7 +60,8 @@ def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
         raise SpringbokError("max_q_error needs a run: use report(df) after df.collect(), or --run.")
     for j in r.joins:
         if j.q_error is not None and j.q_error > limit:
-            yield f"{_name(j)} has an estimate that is off by {j.q_error:,.1f}x, more than {limit:g}x."
+            factors = apart(lambda n, digits: f"{n:,.{digits}f}x", j.q_error, limit)
+            yield "{} has an estimate that is off by {}, more than {}.".format(_name(j), *factors)
 
 
 def _no_cartesian(r: ReportData, _: Any) -> Iterator[str]:
@@ -107,15 +108,31 @@ def _broadcast(j: Join) -> Side | None:
     return j.left if j.build == "left" else j.right
 
 
+def _broadcast_bytes(j: Join, side: Side) -> float | None:
+    """Bytes of a broadcast side, None if they are unknown.
+
+    Of a hash relation, Spark counts whole pages. The first page says nothing of the rows, so their number and width do.
+    """
+    seen = side.observed_bytes
+    if seen is None:
+        return side.bound_bytes or side.estimated_bytes
+    width = side.row_bytes
+    if width is None and side.estimated_rows and side.estimated_bytes is not None:
+        width = side.estimated_bytes / side.estimated_rows
+    if j.strategy != "broadcast hash" or seen >= 2 * _PAGE or side.observed_rows is None or width is None:
+        return seen
+    return min(seen, side.observed_rows * width)
+
+
 def _name(j: Join) -> str:
     return f"Join {j.id} ({keys(j)})"
 
 
-def _bytes(name: str, value: Any) -> float:
-    found = _SIZE.fullmatch(str(value).strip())
-    if not found:
-        raise SpringbokError(f"{name} cannot be {value!r}: it takes a size such as 1g.")
-    return float(found[1]) * _UNITS[found[2].lower()]
+def _bytes(name: str, value: Any) -> int:
+    found = size_bytes(str(value))
+    if found is None:
+        raise SpringbokError(f"{name} cannot be {value!r}: it takes a size such as 1g or 1536m.")
+    return found
 
 
 def _number(name: str, value: Any) -> float:

@@ -32,6 +32,9 @@ class Comparison(ComparisonData):
     def __str__(self) -> str:
         return text.comparison(self)
 
+    def __repr__(self) -> str:
+        return f"<Comparison {'; '.join(text.headline(self))}>"
+
     def _repr_html_(self) -> str:
         return html.comparison(self)
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,12 @@ def installed() -> Spark:
         if not found.group(2).endswith(("-tests", "-sources")):
             return Spark(found.group(2), found.group(1), home)
     return Spark(pyspark.__version__, None, home)
+
+
+def java() -> str | None:
+    """The program that starts a JVM, as Spark's scripts find it."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
 
 
 def launched(jvm: Any) -> Spark:

@@ -18,13 +18,33 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
+# What `to_pandas` shows of parts with many fields.
+_COLUMNS = {
+    "joins": (
+        *("id", "type", "left_keys", "right_keys", "strategy", "build", "distribution", "spark_strategy"),
+        *("reason.code", "estimated_rows", "output_rows", "q_error"),
+    ),
+    "filters": (
+        *("id", "join", "source", "target_table", "target_column", "status", "kinds", "reason.code"),
+        *("expected_retained", "rows_in", "rows_removed", "row_groups_removed"),
+    ),
+    "tables": (
+        *("name", "format", "bytes", "files", "rows", "rows_source", "missing_statistics"),
+        *("runtime_filters", "files_read", "rows_read"),
+    ),
+}
+
 
 @dataclass(frozen=True)
 class Report(ReportData):
     """The strategy report of one query: its data, and how it is shown."""
 
-    def to_pandas(self, part: str = "joins") -> pd.DataFrame:
+    def to_pandas(self, part: str = "joins", *, all_columns: bool = False) -> pd.DataFrame:
         """One part (joins, filters, tables, fragments, ...) as a pandas DataFrame, nested fields as `left.rows`.
+
+        Args:
+            part: the part.
+            all_columns: with all fields. Joins, filters and tables have only the usual ones otherwise.
 
         Raises:
             SpringbokError: pandas is not installed, or there is no such part.
@@ -38,7 +58,8 @@ class Report(ReportData):
             parts = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), tuple))
             raise SpringbokError(f"The report has no part {part!r}: choose among {parts}.")
         rows = [{part: i} if isinstance(i, str) else i if isinstance(i, dict) else asdict(i) for i in items]
-        return pd.json_normalize(rows)
+        frame = pd.json_normalize(rows)
+        return frame if all_columns or part not in _COLUMNS else frame.reindex(columns=_COLUMNS[part])
 
     def check(self, **conditions: Any) -> None:
         """Raise if the plan has what it must not have, for tests and builds.
@@ -62,6 +83,9 @@ class Report(ReportData):
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        return f"<Report {summary.line(self)}>"
+
     def _repr_html_(self) -> str:
         try:
             made = _server.html(self.to_json(), page=False)
@@ -72,13 +96,13 @@ class Report(ReportData):
     def save_html(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page and return its path.
 
+        A session's JVM makes the page. Without a session, as for a report from a file, a JVM that starts for it does.
+
         Raises:
-            SpringbokError: the path cannot be written, or this process has had no session, which makes the page.
+            SpringbokError: the path cannot be written; without a session, there is no Java or no Spark.
         """
         target = Path(path)
-        page = _server.html(self.to_json(), page=True)
-        if page is None:
-            raise SpringbokError("The page of a report is made by Spark: make a session first.")
+        page = _server.html(self.to_json(), page=True) or _server.page_without_session(self.to_json())
         try:
             target.write_text(page, encoding="utf-8")
         except OSError as e:
@@ -139,12 +163,21 @@ def report(
     return Report.from_json(other)
 
 
-def last_reports(spark: SparkSession, n: int = 10) -> list[Report]:
+class Reports(list[Report]):
+    """Reports, which a shell and a notebook show as a table."""
+
+    def __repr__(self) -> str:
+        return summary.lines_of(self)
+
+
+def last_reports(spark: SparkSession, n: int = 10) -> Reports:
     """The reports of the last queries with joins that this session has finished, the newest first.
 
     They include SQL, `count()`, `show()` and writes. `spark.springbok.report.history` says how many a session keeps.
 
     Raises:
-        SpringbokError: the session is stopped, or has no Springbok.
+        SpringbokError: the session is stopped, or has no Springbok; a negative number.
     """
-    return [Report.from_dict(d) for d in _server.of(spark).last(n)]
+    if n < 0:
+        raise SpringbokError(f"last_reports takes the number of reports, from 0 on, and not {n}.")
+    return Reports(Report.from_dict(d) for d in _server.of(spark).last(n))

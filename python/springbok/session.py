@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
-EXPLAIN_PROVIDER = "org.apache.spark.sql.springbok.report.SpringbokExplain"
 ENABLED = "spark.springbok.enabled"
 # Where PySpark finds the JVM that spark-submit has started.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -41,10 +40,10 @@ _lock = threading.Lock()
 def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Builder:
     """Add Springbok to a session builder and return the builder.
 
-    What `spark.jars`, `spark.sql.extensions` and `spark.sql.extendedExplainProviders` (from Spark 4.0) already hold, in
-    the builder, in `spark-defaults.conf`, in `PYSPARK_SUBMIT_ARGS` or from `spark-submit`, is kept. Calling it twice
-    changes nothing. On a Spark that Springbok has no jar for, the builder stays as it is, and a warning says so. For a
-    Spark Connect server elsewhere only the settings are added: the server itself needs the jar and the extension.
+    What `spark.jars` and `spark.sql.extensions` already hold, in the builder, in `spark-defaults.conf`, in
+    `PYSPARK_SUBMIT_ARGS` or from `spark-submit`, is kept. Calling it twice changes nothing. On a Spark that Springbok
+    has no jar for, the builder stays as it is, and a warning says so. For a Spark Connect server elsewhere only the
+    settings are added: the server itself needs the jar and the extension.
 
     Args:
         builder: a `SparkSession.builder`.
@@ -68,10 +67,7 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     _check_running(jvm, path)
     options: dict[str, Any] = builder._options
     outer = _outer_conf(spark.home)
-    additions = {"spark.jars": str(path), "spark.sql.extensions": EXTENSION}
-    if spark.explains:
-        additions["spark.sql.extendedExplainProviders"] = EXPLAIN_PROVIDER
-    for key, item in additions.items():
+    for key, item in {"spark.jars": str(path), "spark.sql.extensions": EXTENSION}.items():
         builder.config(key, _joined(str(options.get(key) or outer.get(key) or ""), item))
     if jvm is None:
         _submit(_joined(outer.get("spark.jars", ""), options["spark.jars"]))

@@ -13,7 +13,7 @@ from springbok.errors import SpringbokError
 
 PREFIX = "spark.springbok."
 _TIME = re.compile(r"\d+(us|ms|s|m|min|h|d)?", re.IGNORECASE)
-_BYTES = re.compile(r"\d+([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
+_BYTES = re.compile(r"(\d+)([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
 _DOUBLE = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
@@ -39,19 +39,28 @@ def checked(settings: dict[str, Any]) -> dict[str, str]:
 
     Raises:
         SpringbokError: a key that does not exist, with the nearest that does; a value that its setting cannot take.
+            Both are named as the caller names settings.
     """
-    return {key: _value(key, v) for key, v in ((_key(k), v) for k, v in settings.items())}
+    return {key: _value(name, key, v) for key, name, v in ((_key(name), name, v) for name, v in settings.items())}
+
+
+def size_bytes(text: str) -> int | None:
+    """The bytes of a size as Spark writes it, a whole number with a unit or without; None if it is none."""
+    found = _BYTES.fullmatch(text.strip())
+    return int(found[1]) << 10 * "bkmgtp".index((found[2] or "b")[0].lower()) if found else None
 
 
 def _key(name: str) -> str:
-    key = name if name.startswith(PREFIX) else PREFIX + name.replace("_", ".")
+    whole = name.startswith(PREFIX)
+    key = name if whole else PREFIX + name.replace("_", ".")
     if key not in known():
-        near = difflib.get_close_matches(key, known(), n=1, cutoff=0)[0]
-        raise SpringbokError(f"{key} is not a setting of Springbok; the nearest one is {near}.")
+        names = known() if whole else [k.removeprefix(PREFIX).replace(".", "_") for k in known()]
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0)[0]
+        raise SpringbokError(f"{name} is not a setting of Springbok; the nearest one is {near}.")
     return key
 
 
-def _value(key: str, value: Any) -> str:
+def _value(name: str, key: str, value: Any) -> str:
     setting = known()[key]
     text = ("true" if value else "false") if isinstance(value, bool) else str(value)
     if isinstance(value, (list, tuple, set)):
@@ -64,7 +73,7 @@ def _value(key: str, value: Any) -> str:
     elif kind == "double":
         fits = _DOUBLE.fullmatch(text) is not None
     elif kind == "bytes":
-        fits = _BYTES.fullmatch(text) is not None or text in allowed
+        fits = size_bytes(text) is not None or text in allowed
     elif kind == "time":
         fits = _TIME.fullmatch(text) is not None
     elif kind == "path":
@@ -73,5 +82,5 @@ def _value(key: str, value: Any) -> str:
         fits = all(t.strip().upper() in allowed for t in (text.split(",") if kind == "list" else [text]))
     if not fits:
         takes = [words for words in [_KINDS.get(kind), *allowed] if words]
-        raise SpringbokError(f"{key} cannot be {value!r}: it takes {' or '.join(takes)}.")
+        raise SpringbokError(f"{name} cannot be {value!r}: it takes {' or '.join(takes)}.")
     return text

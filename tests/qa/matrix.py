@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import requires
 from pathlib import Path
 from xml.etree import ElementTree
@@ -35,18 +35,18 @@ def scala(line: lines.Line, whole: bool) -> dict[str, Counter[str]]:
     """The Scala tests on a line, one of each rule and operator or the whole: passed, skipped and failed, by package."""
     which = f"-l {_PACKAGE}Slow" if whole else f"-n {_PACKAGE}Smoke"
     found: dict[str, Counter[str]] = {}
-    for suite in suites(line, "scala", f"-- {which}"):
+    for suite in suites(line, "scala", f"-- {which}", () if whole else ("-Dsuites=smoke",)):
         package = suite.get("name", "").removeprefix(_PACKAGE).rpartition(".")[0] or "top"
         found[package] = found.get(package, Counter()) + _counted(suite)
     return found
 
 
-def suites(line: lines.Line, folder: str, which: str) -> Iterator[ElementTree.Element]:
+def suites(line: lines.Line, folder: str, which: str, options: Sequence[str] = ()) -> Iterator[ElementTree.Element]:
     """The reports of the suites that `testOnly` runs on a line; they are kept in a folder of the line's."""
     # ScalaTest's own reports: those of sbt take skipped tests for passed ones.
     reports = CACHE / line.label / folder
     shutil.rmtree(reports, ignore_errors=True)
-    sbt.run([f"-Dspark={line.name}", f"-Dscala={line.scala}", f"testOnly {which} -u {reports}"])
+    jar.run(line, [*options, "package", f"testOnly {which} -u {reports}"])
     for xml in sorted(reports.glob("*.xml")):
         yield from ElementTree.parse(xml).getroot().iter("testsuite")
 
@@ -106,7 +106,6 @@ def main() -> int:
     results = matrix_page.read()
     failed = []
     for line in lines.chosen(args.lines):
-        jar.build([line.label])
         found = scala(line, args.whole)
         # PySpark 3.5 is made for Scala 2.12.
         if not args.smoke and line.label != "3.5_2.13":

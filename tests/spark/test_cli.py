@@ -37,6 +37,18 @@ def test_explain(tpch: Path, tmp_path: Path) -> None:
     assert failed.returncode == 1 and "broadcasts" in failed.stderr and "Traceback" not in failed.stderr
 
 
+def test_explain_says_in_one_sentence_what_spark_refuses(tpch: Path) -> None:
+    # PySpark once logged 5 KB of JSON with a stack trace before it.
+    for text, said in (
+        ("SELECT * FROM no_such_table", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("SELECT 1 / (r_regionkey - r_regionkey) FROM region", "DIVIDE_BY_ZERO"),
+    ):
+        options = ("--sql", "-", "--data", str(tpch), "--run", "--master", "local[2]", "--memory", "1g")
+        done = command("explain", *options, text=text)
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+        assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> None:
     fine = list(doctor.of_session(spark))
     assert {c.state for c in fine} == {"ok"}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import springbok
 from goldens import GOLDEN, golden
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from springbok.jar import Spark
 from springbok.reports import Report
@@ -98,8 +99,14 @@ def test_html_is_self_contained_and_escaped(spark: SparkSession, tmp_path: Path)
 
 
 def test_what_has_no_report_says_why(spark: SparkSession) -> None:
-    with pytest.raises(springbok.SpringbokError, match="not of str"):
+    with pytest.raises(springbok.SpringbokError, match=r"not of str: spark\.sql\(query\) makes one\."):
         springbok.report("SELECT 1")  # type: ignore[arg-type]
+    with pytest.raises(springbok.SpringbokError, match=r"not of int\."):
+        springbok.report(1)  # type: ignore[arg-type]
+    with pytest.raises(springbok.SpringbokError, match="from 0 on, and not -1"):
+        springbok.last_reports(spark, -1)
+    with pytest.raises(PySparkException, match="gives the session's last n reports"):
+        spark.sql("SELECT * FROM springbok_reports(-1)")
     stream = spark.readStream.format("rate").load()
     with pytest.raises(springbok.SpringbokError, match="streaming"):
         springbok.report(stream)
@@ -119,7 +126,7 @@ def test_what_an_action_ran_is_found(spark: SparkSession, tpch: Path, valid: Cal
     assert springbok.last_reports(spark, 1) == [r]
     df.collect()
     own = springbok.report(df, observed=True)
-    assert own.execution and own.execution.action.startswith("collect") and own.execution.id > r.execution.id
+    assert own.execution and own.execution.action == "collect" and own.execution.id > r.execution.id
     assert own.query == r.query and "select l_shipmode, sum(" in str(own)
 
 
@@ -132,7 +139,7 @@ def test_letters_of_two_units_stay_whole(spark: SparkSession) -> None:
 
 def test_parts_as_pandas(executed: DataFrame) -> None:
     r = springbok.report(executed)
-    frame = r.to_pandas()
+    frame = r.to_pandas(all_columns=True)
     assert len(frame) == len(r.joins) and "left.observed_rows" in frame.columns
     assert list(r.to_pandas("filters")["id"]) == [f.id for f in r.filters]
     assert r.to_pandas("predicate_sources").shape[0] == len(r.predicate_sources)
@@ -150,7 +157,9 @@ def test_fragments_and_slots(executed: DataFrame) -> None:
     assert all(j.left.observed_rows is not None and j.left.q_error for j in r.joins)
 
 
-def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_cannot_be_planned_is_one_sentence(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = str(tmp_path / "gone")
     spark.range(10).write.parquet(path)
     df = spark.read.parquet(path).join(spark.range(5), "id")
@@ -159,6 +168,7 @@ def test_what_cannot_be_planned_is_one_sentence(spark: SparkSession, tmp_path: P
     with pytest.raises(springbok.SpringbokError, match="Spark cannot plan this query") as e:
         springbok.report(df)
     assert "\n" not in str(e.value) and "py4j" not in str(e.value)
+    assert capfd.readouterr().err == ""  # PySpark logs such an error as well
 
 
 def test_hard_names_long_queries_and_many_joins(spark: SparkSession, valid: Callable[[Report], None]) -> None:

@@ -31,6 +31,12 @@ def test_what_explain_cannot_read_is_one_sentence(
     assert said in err and err.count("\n") == 1
 
 
+@pytest.mark.parametrize("scale", ["0", "-1", "nan", "inf"])
+def test_the_demo_refuses_a_scale_without_rows(capsys: pytest.CaptureFixture[str], scale: str) -> None:
+    assert main.main(["demo", "--scale", scale]) == 2
+    assert capsys.readouterr().err == "springbok: --scale takes a number above 0.\n"
+
+
 def test_tables_of_a_folder(tmp_path: Path) -> None:
     for name in ("a.parquet", "b.csv", "notes.txt", "c.d.json"):
         (tmp_path / name).touch()

@@ -50,20 +50,24 @@ def test_nothing_untrusted_is_deserialized() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pip_audit", "passes"),
+    ("pip_audit", "unreachable", "passes"),
     [
-        ("exit 0", True),
-        ("exit 1  # the database cannot be reached", True),
-        ("echo 'x 1 PYSEC-1 2' > audit.txt; exit 1", False),
+        ("exit 0", (), True),
+        # It once passed without having looked.
+        ("exit 1  # the database cannot be reached", (), False),
+        ("exit 1  # the database cannot be reached", ("UNREACHABLE=passes",), True),
+        ("echo 'x 1 PYSEC-1 2' > audit.txt; exit 1", (), False),
+        ("echo 'x 1 PYSEC-1 2' > audit.txt; exit 1", ("UNREACHABLE=passes",), False),
     ],
 )
-def test_an_advisory_fails_the_audit_and_a_missing_network_does_not(
-    tmp_path: Path, pip_audit: str, passes: bool
+def test_an_audit_that_found_something_or_could_not_look_fails(
+    tmp_path: Path, pip_audit: str, unreachable: tuple[str, ...], passes: bool
 ) -> None:
     (tmp_path / "pip-audit").write_text(f"#!/bin/sh\ncd {tmp_path}\n{pip_audit}\n")
     (tmp_path / "pip-audit").chmod(0o755)
     (tmp_path / "installed").touch()
-    variables = (f"BIN={tmp_path}", f"VENV={tmp_path}/installed", f"AUDIT={tmp_path}/audit.txt")
+    variables = (f"BIN={tmp_path}", f"VENV={tmp_path}/installed", f"AUDIT={tmp_path}/audit.txt", *unreachable)
     done = subprocess.run(["make", "audit", *variables], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == passes, done.stdout + done.stderr
-    assert ("PYSEC-1" in done.stdout) != passes
+    assert ("PYSEC-1" in done.stdout) == ("PYSEC-1" in pip_audit)
+    assert ("Nothing was audited" in done.stdout) == ("reached" in pip_audit)

@@ -24,10 +24,15 @@ def test_one_jar_for_each_line() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"runtimeFilter_mod": "OFF"}, "nearest one is spark.springbok.runtimeFilter.mode"),
+        ({"runtimeFilter_mod": "OFF"}, "runtimeFilter_mod is not .* nearest one is runtimeFilter_mode"),
+        ({"spark.springbok.runtimeFilter.mod": "OFF"}, "nearest one is spark.springbok.runtimeFilter.mode"),
+        ({"join_broadcastByteLimit": "1g"}, "nearest one is join_broadcastBytesLimit"),
         ({"runtimeFilter_mode": "SOMETIMES"}, "OFF or LOCAL or GLOBAL"),
         ({"enabled": "perhaps"}, "true or false"),
-        ({"join_broadcastBytesLimit": "much"}, "a size such as 64m or -1"),
+        (
+            {"join_broadcastBytesLimit": "much"},
+            "join_broadcastBytesLimit cannot be 'much': it takes a size such as 64m or -1",
+        ),
         ({"runtimeFilter_inLimit": -1}, "a whole number"),
         ({"runtimeFilter_mode": "OFF,LOCAL"}, "OFF or LOCAL or GLOBAL"),
         ({"cluster_executorMemory": "1.5g"}, "a size such as 64m"),

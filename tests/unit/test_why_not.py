@@ -326,3 +326,11 @@ def test_the_hint_of_a_filter_whose_target_is_not_known() -> None:
     assert "RUNTIME_FILTER_TARGET" not in answer(join(left, right, "k"))
     other = replace(join(left, right, "k"), right_keys=("day",))
     assert "RUNTIME_FILTER_TARGET(dates)" in answer(other)
+
+
+def test_costs_that_differ_do_not_look_equal() -> None:
+    costs = (Alternative("shuffled hash, build right", {}, 2050.0), Alternative("sort-merge", {}, 2040.0))
+    j = join(A8, PLAIN, "k", alternatives=costs)
+    assert "would cost 2.00 KB (build right) and the chosen one 1.99 KB" in springbok.why_not(
+        report((A8, PLAIN), j), "hash"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import statistics
@@ -72,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     queries = _chosen(args.queries)
     if args.runs < 1:
         raise SpringbokError("--runs takes a whole number from 1 on.")
+    if not 0 < args.scale < math.inf:
+        raise SpringbokError("--scale takes a number above 0.")
     say = partial(print, flush=True)
     generated = tpch.generate(args.data, args.scale, say)
     with quiet_session(args.master, args.memory, "springbok-demo") as spark:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from springbok._jvm import first_line, is_active, refusal
 from springbok.cli.local import quiet_session
 from springbok.errors import SpringbokError
-from springbok.jar import PYSPARK, Spark, find, installed, missing
+from springbok.jar import PYSPARK, Spark, find, installed, java, missing
 from springbok.reports import report
-from springbok.session import EXPLAIN_PROVIDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,10 +105,6 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
         )
     if not Spark(spark.version).explains:
         yield Check("ok", f"EXPLAIN of Spark {spark.version} takes no section: Springbok's is in springbok.report(df)")
-    elif EXPLAIN_PROVIDER not in (conf.get("spark.sql.extendedExplainProviders", None) or ""):
-        yield Check(
-            "warning", "EXPLAIN shows no section", f"Set spark.sql.extendedExplainProviders={EXPLAIN_PROVIDER}."
-        )
 
 
 def _reported(spark: SparkSession) -> str:
@@ -130,8 +122,7 @@ def _java(spark: Spark) -> Check:
     # tools/sbt.py has a check of its own: it runs before this package is installed, and wants a whole JDK.
     versions = (17, 21) if spark.numbers >= (4, 0) else (8, 11, 17)
     wanted = f"{', '.join(map(str, versions[:-1]))} or {versions[-1]}"
-    home = os.environ.get("JAVA_HOME")
-    exe = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    exe = java()
     if not exe:
         return Check("failed", "no Java found", f"Install Java {wanted}, or point JAVA_HOME at it.")
     text = subprocess.run([exe, "-version"], capture_output=True, text=True, check=False).stderr

@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", action="store_true", help="run the query first and report what was observed")
     parser.add_argument("--verbose", action="store_true", help="print the whole report: costs, tables, fragments, ...")
     parser.add_argument("--html", type=Path, help="also write the report as a page")
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/report.schema.json) instead of text")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON instead of text")
     parser.add_argument(
         "--check",
         action="append",

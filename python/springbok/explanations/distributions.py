@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from springbok.explanations.question import Answer, Question, full_name, label, largest, listed
-from springbok.explanations.strategies import chosen, hint
+from springbok.explanations.strategies import hint, would_cost
 from springbok.model import Alternative, Join, Side, Table
-from springbok.render.words import size, strategy
+from springbok.render.words import strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +187,7 @@ def _unused(c: _Case) -> str:
     best = _cheapest_by_key(c)
     if best is None or best.cost_bytes is None:
         return f"a {c.join.strategy} join makes no use of it"
-    return f"a {best.strategy} join, which uses it, would cost {size(best.cost_bytes)}{chosen(c.join)}"
+    return f"a {best.strategy} join, which uses it, {would_cost(c.join, best)}"
 
 
 def _cheapest_by_key(c: _Case) -> Alternative | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from springbok.explanations.question import Answer, Question, explained, listed
 from springbok.model import Filter, Table
-from springbok.render.words import amount, effect, filter_name, size
+from springbok.render.words import amount, apart, effect, filter_name, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,8 +126,10 @@ def _waits(q: Question, f: Filter) -> str:
         wait = q.report.effective.get(_WAIT, "").upper()
         setting = f"{_WAIT} is {wait}" if wait == "ALWAYS" else "a hint asks for it, or its build side had finished"
         return f"its scan waits: {setting}"
-    gain = f", and the filter to save {f.expected_benefit_ms:,.0f} ms" if f.expected_benefit_ms is not None else ""
-    return f"waiting for it is expected to cost {f.expected_idle_ms:,.0f} ms of all cores{gain}"
+    if f.expected_benefit_ms is None:
+        return f"waiting for it is expected to cost {f.expected_idle_ms:,.0f} ms of all cores"
+    idle, gain = apart(lambda n, digits: f"{n:,.{digits}f} ms", f.expected_idle_ms, f.expected_benefit_ms, 0)
+    return f"waiting for it is expected to cost {idle} of all cores, and the filter to save {gain}"
 
 
 def _allows(q: Question, f: Filter) -> str | None:

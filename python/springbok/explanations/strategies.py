@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from springbok.explanations.question import Answer, Question, explained, full_name, label, largest, listed
 from springbok.model import Alternative, Join, Reason
-from springbok.render.words import size, strategy
+from springbok.render.words import apart, size, strategy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,19 +39,20 @@ def _answer(wanted: str, q: Question) -> Answer:
     possible = [a for a in options if a.ruled_out is None and a.cost_bytes is not None]
     if possible:
         best = min(possible, key=lambda a: a.cost_bytes or 0)
-        return Answer(f"{name}that would cost {size(best.cost_bytes)}{_side(best)}{chosen(j)}", hint(q, j, best))
+        return Answer(f"{name}that {would_cost(j, best, _side(best))}", hint(q, j, best))
     if options:
         return Answer(name + _ruled_out(options), _way_out(q, j, options))
     why = explained(j.reason) if j.reason else q.report.note or "Spark decided so"
     return Answer(name + why, hint(q, j, Alternative(wanted, {})) if j.left_keys else None)
 
 
-def chosen(j: Join) -> str:
-    """What the chosen strategy costs, as the end of a sentence."""
-    taken = next((a for a in j.alternatives if a.strategy == strategy(j)), None)
-    if taken is None or taken.cost_bytes is None:
-        return f" ({explained(j.reason)})" if j.reason else ""
-    return f" and the chosen one {size(taken.cost_bytes)}"
+def would_cost(j: Join, a: Alternative, side: str = "") -> str:
+    """What an alternative and the chosen strategy cost, as the end of a sentence."""
+    taken = next((t for t in j.alternatives if t.strategy == strategy(j)), None)
+    if a.cost_bytes is None or taken is None or taken.cost_bytes is None:
+        return f"would cost {size(a.cost_bytes)}{side}" + (f" ({explained(j.reason)})" if j.reason else "")
+    other, own = apart(size, a.cost_bytes, taken.cost_bytes)
+    return f"would cost {other}{side} and the chosen one {own}"
 
 
 def hint(q: Question, j: Join, a: Alternative) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from springbok.model import Alternative, Filter, Join, Reason, ReportData
@@ -35,6 +35,30 @@ def summary(r: ReportData) -> str:
     return "\n".join(_lines(r))
 
 
+def line(r: ReportData) -> str:
+    """The report in one line, for shells, debuggers and logs."""
+    e = r.execution
+    run = f"query {e.id}, {e.action}, {e.duration_ms:,} ms" if e else r.state
+    text = f"{run}, {len(r.joins)} joins, {_used(r)} filters used" + (f": {which(r)}" if which(r) else "")
+    return shorten(text, WIDTH)
+
+
+def lines_of(reports: Sequence[ReportData]) -> str:
+    """A table with a line for each report."""
+    head = ("query", "action", "ms", "joins", "filters used", "what")
+    return "\n".join(table(head, [_row(r) for r in reports])) or "no reports"
+
+
+def _row(r: ReportData) -> tuple[str, ...]:
+    e = r.execution
+    run = (str(e.id), e.action, f"{e.duration_ms:,}") if e else ("", r.state, "")
+    return *run, str(len(r.joins)), _used(r), which(r)
+
+
+def _used(r: ReportData) -> str:
+    return f"{sum(f.status == 'used' for f in r.filters)} of {sum(f.id is not None for f in r.filters)}"
+
+
 def _lines(r: ReportData) -> Iterator[str]:
     yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
     if which(r):
@@ -54,6 +78,9 @@ def _lines(r: ReportData) -> Iterator[str]:
     advice, more_advice = _first(list(_advice(r)))
     changes = [line for text in advice for line in wrap(text, 2)]
     yield from section("What to change", (*(changes or ["  Nothing stands out."]), *more_advice))
+    decided, more_decided = _first(list(_decided(r).items()))
+    settings = [line for key, places in decided for line in wrap(f"{key}: {'; '.join(places)}", 2)]
+    yield from section("Settings that decided", (*settings, *more_decided))
 
 
 def _first(items: Sequence[T]) -> tuple[Sequence[T], tuple[str, ...]]:
@@ -106,25 +133,26 @@ def _advice(r: ReportData) -> Iterator[str]:
     for j in r.joins:
         if j.q_error is not None and j.q_error >= _FAR_OFF:
             yield f"Check the statistics of join {j.id}: its output is off by {j.q_error:,.0f}x."
-    for setting, places in _settings(r).items():
-        yield f"{setting} decides: {'; '.join(dict.fromkeys(places))}."
+    ruled_out = [(a.ruled_out, f"a {a.strategy} in join {j.id}") for j in r.joins for a in _cheaper(j)]
+    for setting, places in _by_setting(ruled_out).items():
+        yield f"Consider another value of {setting}: it rules out {'; '.join(places)}, which would cost less."
 
 
-def _settings(r: ReportData) -> dict[str, list[str]]:
-    """The settings that decisions depend on, each with what it decides."""
-    found: dict[str, list[str]] = {}
-
-    def add(reason: Reason | None, place: str) -> None:
-        if reason and reason.setting:
-            found.setdefault(reason.setting, []).append(place)
-
-    for j in r.joins:
-        add(j.reason, f"join {j.id}")
-        for a in _cheaper(j):
-            add(a.ruled_out, f"no {a.strategy} in join {j.id}, which would cost less")
+def _decided(r: ReportData) -> dict[str, list[str]]:
+    """The settings that decisions depend on, each with what it decides. Another value need not be better."""
+    found = [(j.reason, f"join {j.id}") for j in r.joins]
     for f in r.filters:
         if f.status in ("unused", "declined"):
-            add(f.reason, f"no filter of join {f.join} from {f.source}")
+            found.append((f.reason, f"no filter of join {f.join} from {f.source}"))
+    return _by_setting(found)
+
+
+def _by_setting(decisions: Iterable[tuple[Reason | None, str]]) -> dict[str, list[str]]:
+    """What each setting has decided."""
+    found: dict[str, list[str]] = {}
+    for reason, what in decisions:
+        if reason and reason.setting and what not in found.setdefault(reason.setting, []):
+            found[reason.setting].append(what)
     return found
 
 

@@ -11,6 +11,7 @@ from springbok.render.lines import WIDTH, section, wrap
 from springbok.render.words import (
     aggregate,
     amount,
+    apart,
     conjunct,
     cost,
     effect,
@@ -44,11 +45,16 @@ def comparison(c: ComparisonData) -> str:
     return "\n".join(_comparison(c))
 
 
-def _comparison(c: ComparisonData) -> Iterator[str]:
+def headline(c: ComparisonData) -> Iterator[str]:
+    """How much the plans differ, and what running them has shown."""
     changed = sum(j.changed for j in c.joins)
     yield f"Without and with Springbok: {changed} of {len(c.joins)} joins differ, {len(used(c))} runtime filters"
     if verdict(c):
         yield verdict(c)
+
+
+def _comparison(c: ComparisonData) -> Iterator[str]:
+    yield from headline(c)
     column = (WIDTH - 6) // 3
     rows = [("join", "without", "with")]
     rows += [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
@@ -146,7 +152,8 @@ def _join_order(o: JoinOrder) -> Iterator[str]:
 
 def _conjuncts(c: Conjuncts) -> Iterator[str]:
     if c.changed:
-        yield f"  {c.operator}: {c.cost_after:.0f} ns a row instead of {c.cost_before:.0f}"
+        costs = apart(lambda n, digits: f"{n:.{digits}f}", c.cost_after, c.cost_before, 0)
+        yield "  {}: {} ns a row instead of {}".format(c.operator, *costs)
         for e in c.order:
             yield from wrap(conjunct(e), 6)
 

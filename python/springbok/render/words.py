@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timezone
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
@@ -51,7 +52,7 @@ def _day(ms: int) -> str:
     return f"{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
-def size(n: float | None) -> str:
+def size(n: float | None, digits: int = 1) -> str:
     """A number of bytes: 12 B, 3.4 MB."""
     if n is None:
         return "unknown"
@@ -60,7 +61,13 @@ def size(n: float | None) -> str:
     while n >= 1024 and i < len(units) - 1:
         n /= 1024
         i += 1
-    return f"{fixed(n, 0)} B" if i == 0 else f"{fixed(n, 1)} {units[i]}"
+    return f"{fixed(n, digits - 1 if i == 0 else digits)} {units[i]}"
+
+
+def apart(show: Callable[[float, int], str], a: float, b: float, digits: int = 1) -> tuple[str, str]:
+    """Two numbers that a sentence compares, with as many more digits as tell them apart."""
+    enough = next((d for d in range(digits, digits + 4) if show(a, d) != show(b, d)), digits)
+    return show(a, enough), show(b, enough)
 
 
 def keys(j: Join) -> str:

@@ -38,7 +38,7 @@ private[springbok] object ReportFunctions {
       "springbok_reports(n) gives the session's last n reports, and springbok_reports() all that it keeps."
     ) {
       case Nil => lastReports(Int.MaxValue)
-      case Seq(n: Int) => lastReports(n)
+      case Seq(n: Int) if n >= 0 => lastReports(n)
     }
     inject(
       e,

@@ -45,7 +45,8 @@ final private[springbok] class ReportHint(session: SparkSession) extends Rule[Lo
     else SpringbokReport.json(qe)
   }
 
-  private def text(e: Expression): String = String.valueOf(e.eval())
+  /** A parameter that is no text is none of those above, and is ignored. */
+  private def text(e: Expression): String = if (e.foldable) String.valueOf(e.eval()) else e.sql
 }
 
 private[springbok] object ReportHint {

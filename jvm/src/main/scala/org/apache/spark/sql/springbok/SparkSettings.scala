@@ -2,16 +2,22 @@ package org.apache.spark.sql.springbok
 
 import java.util.{Collections, WeakHashMap}
 
+import org.apache.spark.SPARK_VERSION_SHORT
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.OwnClasses
+import org.apache.spark.sql.springbok.report.SpringbokExplain
 
 /** Settings of Spark that are changed where the user has not set them. */
 private[springbok] object SparkSettings extends Logging {
   private val evaluator =
     SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[DependencyBlindCostEvaluator].getName
+
+  /** From Spark 4.0 on. */
+  private val providers = "spark.sql.extendedExplainProviders"
+  private val provider = classOf[SpringbokExplain].getName
 
   private val settings = Seq(
     // Which stages adaptive execution makes first depends on which build side finishes first: with their numbers in
@@ -19,7 +25,7 @@ private[springbok] object SparkSettings extends Logging {
     SQLConf.WHOLESTAGE_CODEGEN_USE_ID_IN_CLASS_NAME.key -> "false"
   )
 
-  /** Sessions with a planning thread that cannot load the cost evaluator. Their queries would fail with it. */
+  /** Sessions with a planning thread that cannot load classes by name. Their queries would fail with one. */
   private val without = Collections.newSetFromMap(new WeakHashMap[SparkSession, java.lang.Boolean]())
 
   /** By the thread that plans, at each planning anew: `RESET` takes them away. */
@@ -27,15 +33,34 @@ private[springbok] object SparkSettings extends Logging {
     val conf = session.sessionState.conf
     if (!OwnClasses.makeVisible() && without.add(session))
       logWarning(
-        "A thread's class loader does not know Springbok: this session goes without its cost evaluator."
+        "A thread's class loader does not know Springbok: this session goes without its cost evaluator and its section in EXPLAIN."
       )
-    if (!without.contains(session)) setDefaults(conf, evaluator +: settings)
-    else {
-      setDefaults(conf, settings)
-      val (key, name) = evaluator
+    setDefaults(conf, settings)
+    val (key, name) = evaluator
+    if (!without.contains(session)) {
+      setDefaults(conf, Seq(evaluator))
+      if (SPARK_VERSION_SHORT >= "4") addProvider(conf)
+    } else {
       if (conf.getConfString(key, "") == name) conf.unsetConf(key)
+      listed(conf).filter(_.contains(provider)).foreach(all => setProviders(conf, all.filterNot(_ == provider)))
     }
   }
+
+  /**
+   * The provider cannot be a setting of the cluster: Spark fails each query whose session has a provider and not its jar. An empty
+   * list is the user's way to have no section.
+   */
+  private def addProvider(conf: SQLConf): Unit = listed(conf) match {
+    case None => setProviders(conf, Seq(provider))
+    case Some(all) if all.nonEmpty && !all.contains(provider) => setProviders(conf, all :+ provider)
+    case _ =>
+  }
+
+  private def listed(conf: SQLConf): Option[Seq[String]] =
+    Option.when(conf.contains(providers))(conf.getConfString(providers).split(",").map(_.trim).filter(_.nonEmpty).toSeq)
+
+  private def setProviders(conf: SQLConf, all: Seq[String]): Unit =
+    if (all.isEmpty) conf.unsetConf(providers) else conf.setConfString(providers, all.mkString(","))
 
   private def setDefaults(conf: SQLConf, settings: Seq[(String, String)]): Unit =
     for ((key, value) <- settings if !conf.contains(key)) conf.setConfString(key, value)

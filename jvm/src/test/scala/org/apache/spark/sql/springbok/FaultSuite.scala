@@ -3,8 +3,9 @@ package org.apache.spark.sql.springbok
 import java.nio.file.{Files, Path}
 import java.util.concurrent.atomic.AtomicInteger
 
-import org.apache.spark.TaskContext
+import org.apache.spark.{SparkArithmeticException, TaskContext}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.record.FilterState
 
 /** Tasks that fail and shuffle files that vanish, at a known place of the query: the answer stays right. */
 class FaultSuite extends SpringbokTest {
@@ -28,6 +29,20 @@ class FaultSuite extends SpringbokTest {
        |ON f.k = m.k GROUP BY f.k""".stripMargin
 
   private def answer: Seq[String] = off(sorted(spark.sql(query("none", "none", "MERGE")).collect()))
+
+  // Adaptive execution found the broadcast below the join and as what its scan waits for, and reported its failure twice.
+  test("rows of a broadcast that fail raise Spark's own error") {
+    val failing =
+      s"""SELECT /*+ BROADCAST(f), RUNTIME_FILTER(f) */ f.v, q FROM (SELECT k, v, 100 / (v % 13) AS q FROM fact) f
+                     |JOIN mid m ON f.k = m.k""".stripMargin
+    conf(SQLConf.ANSI_ENABLED.key -> "true") {
+      for (_ <- 1 to 10) {
+        val df = spark.sql(failing)
+        intercept[SparkArithmeticException](df.collect())
+        assert(record(df).filters.exists(_.state.isInstanceOf[FilterState.Placed]), record(df).filters)
+      }
+    }
+  }
 
   // A build side with `row_number` or `lag` was once taken for deterministic. Computed again after an
   // executor was lost, it may hold keys that its filter never saw.

@@ -3,16 +3,17 @@ package org.apache.spark.sql.springbok
 import java.nio.file.Files
 import java.util.concurrent.CompletableFuture
 
-import org.apache.spark.SPARK_VERSION
-import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.{SPARK_VERSION, SPARK_VERSION_SHORT}
+import org.apache.spark.sql.{ExtendedExplainGenerator, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
-import org.apache.spark.sql.springbok.report.SpringbokReport
+import org.apache.spark.sql.springbok.report.{SpringbokExplain, SpringbokReport}
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.joins.{ChooseJoinStrategy, LeaveToSpark, PlanSingleNode}
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
@@ -105,12 +106,30 @@ class SpringbokExtensionsSuite extends SpringbokTest {
         else super.loadClass(name, resolve)
     }
     val s = spark.newSession()
-    s.conf.unset("spark.sql.extendedExplainProviders")
+    def provider = s.conf.getOption("spark.sql.extendedExplainProviders").getOrElse("")
     def evaluator = s.conf.getOption("spark.sql.adaptive.customCostEvaluatorClass")
     assert(s.range(10).repartition(3).count() == 10 && evaluator.isDefined)
     val (rows, after) = inThread(foreign)(s.range(10).repartition(3).count())
-    assert(rows == 10 && (after eq foreign) && evaluator.isEmpty)
-    assert(s.range(10).repartition(3).count() == 10 && evaluator.isEmpty)
+    assert(rows == 10 && (after eq foreign) && evaluator.isEmpty && provider.isEmpty)
+    assert(s.range(10).repartition(3).count() == 10 && evaluator.isEmpty && provider.isEmpty)
+  }
+
+  // The provider was a setting of the cluster, with which Spark fails each query of a session that has no jar.
+  test("a session adds the section of EXPLAIN to the user's own, and an empty list keeps it away") {
+    assume(SPARK_VERSION_SHORT >= "4")
+    val key = "spark.sql.extendedExplainProviders"
+    def section(s: SparkSession) = s.sql("EXPLAIN " + join).head().getString(0).contains("== Springbok ==")
+    def providers(set: Option[String]) = {
+      val s = spark.newSession()
+      Seq("facts", "keys").foreach(t => s.read.parquet(folder.resolve(t).toString).createOrReplaceTempView(t))
+      set.foreach(s.conf.set(key, _))
+      (section(s), s.conf.getOption(key))
+    }
+    val own = classOf[SpringbokExplain].getName
+    val other = classOf[OtherSection].getName
+    assert(providers(None) == ((true, Some(own))))
+    assert(providers(Some(other)) == ((true, Some(s"$other,$own"))))
+    assert(providers(Some("")) == ((false, Some(""))))
   }
 
   test("switched off, every plan is Spark's") {
@@ -256,4 +275,10 @@ class OtherExtension extends (SparkSessionExtensions => Unit) {
 
 object OtherExtension {
   @volatile var runs = 0
+}
+
+/** Another extension's section of EXPLAIN. */
+class OtherSection extends ExtendedExplainGenerator {
+  override def title: String = "Other"
+  override def generateExtendedInfo(plan: SparkPlan): String = "nothing"
 }

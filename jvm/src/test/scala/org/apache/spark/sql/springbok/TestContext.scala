@@ -52,7 +52,6 @@ object TestContext {
       .builder()
       .master(master)
       .config("spark.sql.extensions", classOf[SpringbokExtensions].getName)
-      .config("spark.sql.extendedExplainProviders", classOf[report.SpringbokExplain].getName)
       .config("spark.ui.enabled", "false")
       .config("spark.sql.shuffle.partitions", "4")
       // What Spark has by default from version 4.0 on.

@@ -21,6 +21,8 @@ import org.apache.spark.sql.types.DataType
  * @param grouped
  *   whether rows are grouped between scan and join: then rows of a group must go together, or what is computed of the
  *   rest of a group that has no match might raise an error that the whole group does not
+ * @param local
+ *   whether the scan is in the stage of the broadcast join that the filter is of
  * @param late
  *   the filter as one that the scan does not wait for, if it is one
  * @param known
@@ -37,6 +39,7 @@ final case class FilterInfo(
     hinted: Boolean = false,
     pushable: Boolean = true,
     grouped: Boolean = false,
+    local: Boolean = false,
     late: Option[LateFilter] = None,
     known: Option[KeptKeysExec] = None,
     collects: Option[CollectsKeys] = None

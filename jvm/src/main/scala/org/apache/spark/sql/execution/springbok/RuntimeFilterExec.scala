@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.ExchangeQueryStageExec
+import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, PrintedAs, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
 
@@ -13,7 +15,8 @@ import org.apache.spark.sql.springbok.keys.SourceKey
  * A runtime filter that waits for its build side: a filter dependency of the scan's stage. `source` is the same exchange as
  * the one below the join, so adaptive execution runs it once, before the stage of this scan. Then the filter is decided and
  * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row. If the keys are known
- * from an earlier query, `source` is a [[KeptKeysExec]], and the scan's stage waits for nothing.
+ * from an earlier query, `source` is a [[KeptKeysExec]], and the scan's stage waits for nothing. If the scan's stage is the one
+ * of a broadcast join, it waits for the broadcast anyway, and `source` is a [[JoinedBuildSideExec]].
  *
  * {{{
  *   RuntimeFilter RF000 -> l_orderkey
@@ -27,8 +30,11 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
     with RowFilter
     with PrintedAs {
 
-  /** Whether its scan waits for the build side. */
-  def waits: Boolean = !source.isInstanceOf[KeptKeysExec]
+  /** Whether its scan waits for a build side that its stage would not wait for otherwise. */
+  def waits: Boolean = source match {
+    case _: KeptKeysExec | _: JoinedBuildSideExec => false
+    case _ => true
+  }
 
   override def left: SparkPlan = child
   override def right: SparkPlan = source
@@ -64,6 +70,35 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
 
   override protected def withNewChildrenInternal(newLeft: SparkPlan, newRight: SparkPlan): RuntimeFilterExec =
     copy(child = newLeft, source = newRight)(info)
+}
+
+/**
+ * In place of a broadcast that the join in the scan's own stage reads: adaptive execution must not find the same exchange a
+ * second time, because a failure of the broadcast would be reported twice, as another error than Spark's. It is never run.
+ *
+ * @param exchange
+ *   the broadcast under the join
+ */
+case class JoinedBuildSideExec(@transient exchange: SparkPlan) extends LeafExecNode {
+  override def nodeName: String = "JoinedBuildSide"
+  override def output: Seq[Attribute] = Nil
+  override def simpleString(maxFields: Int): String = nodeName
+  override protected def doExecute(): RDD[InternalRow] = sparkContext.emptyRDD
+  override protected def doCanonicalize(): SparkPlan = exchange.canonicalized
+
+  /** The stage in which the broadcast has run, among the operators of the scan's stage. */
+  def stage(plan: SparkPlan): Option[ExchangeQueryStageExec] = plan.collectFirst {
+    case s: ExchangeQueryStageExec if s.canonicalized == canonicalized => s
+  }
+}
+
+object JoinedBuildSideExec {
+
+  /** A broadcast that has been started is what adaptive execution finds only once. */
+  def of(exchange: SparkPlan): SparkPlan = exchange match {
+    case e: Exchange => JoinedBuildSideExec(e)
+    case stage => stage
+  }
 }
 
 /** How a [[RuntimeFilterExec]] is printed. */

@@ -20,6 +20,12 @@ object ScanCopies {
   ): FileSourceScanExec =
     tagged(scan, scan.copy(dataFilters = dataFilters, partitionFilters = partitionFilters))
 
+  /** The scan whose reader gets one more option. */
+  def withOption(scan: FileSourceScanExec, key: String, value: String): FileSourceScanExec = {
+    val r = scan.relation
+    tagged(scan, scan.copy(relation = r.copy(options = r.options + (key -> value))(r.sparkSession)))
+  }
+
   /** The scan of only these buckets. */
   def withBuckets(scan: FileSourceScanExec, buckets: BitSet): FileSourceScanExec =
     tagged(scan, scan.copy(optionalBucketSet = Some(buckets)))

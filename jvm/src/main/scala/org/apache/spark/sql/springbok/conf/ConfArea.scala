@@ -51,21 +51,24 @@ abstract private[conf] class ConfArea {
   /**
    * A size.
    *
-   * @param allowed
-   *   values that are no sizes
+   * @param words
+   *   further values, and the sizes that they stand for
    */
   protected def bytes(
       key: String,
       default: Long,
       valid: Long => Boolean,
       rule: String,
-      allowed: Seq[String] = Nil
-  )(doc: String): ConfigEntry[Long] =
-    added(
-      "bytes",
-      builder(key, doc).bytesConf(ByteUnit.BYTE).checkValue(valid, rule).createWithDefault(default),
-      allowed
+      words: Map[String, Long] = Map.empty
+  )(doc: String): ConfigEntry[Long] = {
+    val sizes = builder(key, doc).bytesConf(ByteUnit.BYTE)
+    val read = new TypedConfigBuilder[Long](
+      sizes.parent,
+      s => words.getOrElse(s.trim.toLowerCase(Locale.ROOT), sizes.converter(s)),
+      sizes.stringConverter
     )
+    added("bytes", read.checkValue(valid, rule).createWithDefault(default), words.keys.toSeq)
+  }
 
   /** A time in ms. A value may have a unit, such as `2s`. */
   protected def time(key: String, default: Long, valid: Long => Boolean, rule: String)(

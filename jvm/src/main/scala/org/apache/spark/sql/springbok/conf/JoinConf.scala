@@ -15,23 +15,20 @@ object JoinConf extends ConfArea {
       "PARTITIONED take that distribution. A side is broadcast only if its size is known to be within the limits."
   )
 
-  /** The value of [[BROADCAST_BYTES_LIMIT]] that stands for no limit. */
-  private val noLimit = -1L
-
   val BROADCAST_BYTES_LIMIT: ConfigEntry[Long] =
     bytes(
       "join.broadcastBytesLimit",
       256L << 20,
-      _ >= noLimit,
-      "The limit must be 0 or more bytes, or -1.",
-      allowed = Seq(noLimit.toString)
+      _ >= 0,
+      "The limit must be a number of bytes, -1 or unlimited.",
+      words = Map("-1" -> 0L, "unlimited" -> Long.MaxValue)
     )(
-      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. If 0, nothing is " +
-        "broadcast. If -1, only memory limits a broadcast, through spark.springbok.join.broadcastMemoryFraction and Spark's own " +
-        "limits. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
-        "-1, only materialized stages are broadcast, up to spark.sql.adaptive.autoBroadcastJoinThreshold (nothing if " +
+      "Largest build side, in bytes in memory, that Springbok broadcasts, whatever the costs say. If 0 or -1, nothing is " +
+        "broadcast, as with spark.sql.autoBroadcastJoinThreshold. If unlimited, only memory limits a broadcast, through " +
+        "spark.springbok.join.broadcastMemoryFraction and Spark's own limits. If this is not set, a larger spark.sql.autoBroadcastJoinThreshold replaces it; if that threshold is " +
+        "0 or -1, only materialized stages are broadcast, up to spark.sql.adaptive.autoBroadcastJoinThreshold (nothing if " +
         "that is not set). For finished stages, spark.sql.adaptive.autoBroadcastJoinThreshold replaces that threshold " +
-        "where it is set, and -1 forbids to broadcast them."
+        "where it is set, and 0 or -1 forbids to broadcast them."
     )
 
   val BROADCAST_MEMORY_FRACTION: ConfigEntry[Double] = share("join.broadcastMemoryFraction", 0.1)(
@@ -47,8 +44,8 @@ object JoinConf extends ConfArea {
     fraction(key, default, v => v > 0 && v <= 1, "The fraction must be above 0 and at most 1.")(doc)
 
   /**
-   * Largest build side, in bytes, that may be broadcast without a hint. Spark documents -1 as the way to switch automatic
-   * broadcasts off, so that is respected; so is a larger threshold than ours.
+   * Largest build side, in bytes, that may be broadcast without a hint. Spark's thresholds of -1 and 0 switch
+   * automatic broadcasts off, so these are respected; so is a larger threshold than ours.
    *
    * @param measured
    *   whether the side has run: adaptive execution has a threshold of its own for measured sizes
@@ -57,10 +54,9 @@ object JoinConf extends ConfArea {
     val limit = conf.getConf(BROADCAST_BYTES_LIMIT)
     val later = conf.getConf(SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).filter(_ => measured)
     val spark = later.getOrElse(conf.autoBroadcastJoinThreshold)
-    if (limit == noLimit) Long.MaxValue
-    else if (conf.contains(BROADCAST_BYTES_LIMIT.key)) limit
-    else if (spark < 0) 0
-    else if (conf.autoBroadcastJoinThreshold < 0) spark
+    if (conf.contains(BROADCAST_BYTES_LIMIT.key)) limit
+    else if (spark <= 0) 0
+    else if (conf.autoBroadcastJoinThreshold <= 0) spark
     else math.max(limit, spark)
   }
 }

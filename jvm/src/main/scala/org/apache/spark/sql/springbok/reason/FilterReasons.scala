@@ -105,7 +105,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   val columnarRule: String => Reason = declined.of1(
     "COLUMNAR_RULE",
-    "another extension's columnar rule, {name}, may replace the operators of this query",
+    "another extension replaces operators of this query: {name}",
     "Native engines do not know the operators of a runtime filter and turn columns into rows for them. A hint places filters anyway."
   )
   val filterHint: Reason = declined.fixed(

@@ -93,6 +93,12 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     by(PlanningConf.BUDGET)
   )
 
+  val overwritesInput: Reason = strategy.fixed(
+    "OVERWRITES_INPUT",
+    "the query overwrites files that it reads",
+    "Spark plans the whole query. With another plan, files might be deleted before they have been read."
+  )
+
   val oneTask: Double => Reason = strategy.of1(
     "ONE_TASK",
     "the query reads {bytes:size}, which one task joins without shuffles and broadcasts",

@@ -43,13 +43,19 @@ final class ReasonTemplate private[springbok] (
 ) {
   val names: Seq[String] = ReasonTemplate.hole.findAllMatchIn(sentence).map(_.group(1)).toSeq.distinct
 
-  def fill(args: Map[String, Any]): String = ReasonTemplate.hole.replaceAllIn(
-    sentence,
-    m =>
-      Regex.quoteReplacement(
-        args.get(m.group(1)).fold("?")(ReasonTemplate.format(_, Option(m.group(2)).getOrElse("")))
-      )
-  )
+  /** Numbers that differ get as many more digits as tell them apart: "5 ms; the least is 5 ms" explains nothing. */
+  def fill(args: Map[String, Any]): String = {
+    def text(m: Regex.Match, more: Int) =
+      args.get(m.group(1)).fold("?")(ReasonTemplate.format(_, Option(m.group(2)).getOrElse(""), more))
+    val numbers = ReasonTemplate.hole
+      .findAllMatchIn(sentence)
+      .flatMap(m => args.get(m.group(1)).collect { case d: Double => d -> m })
+      .toMap
+      .values
+      .toSeq
+    val more = (0 to 3).find(n => numbers.map(text(_, n)).distinct.size == numbers.size).getOrElse(0)
+    ReasonTemplate.hole.replaceAllIn(sentence, m => Regex.quoteReplacement(text(m, more)))
+  }
 
   private[springbok] def of(values: Any*): Reason = Reason(this, names.zip(values))
 }
@@ -61,11 +67,12 @@ object ReasonTemplate {
   private[springbok] def shown(sentence: String): String =
     hole.replaceAllIn(sentence, m => Regex.quoteReplacement(s"*${m.group(1)}*"))
 
-  private def format(v: Any, kind: String): String = (v, kind) match {
-    case (d: Double, "size") => Reason.bytes(d)
-    case (d: Double, "percent") => "%.0f%%".formatLocal(Locale.ROOT, d * 100)
+  /** @param more digits after the point beyond those of the kind */
+  private def format(v: Any, kind: String, more: Int): String = (v, kind) match {
+    case (d: Double, "size") => Reason.bytes(d, more)
+    case (d: Double, "percent") => s"%.${more}f%%".formatLocal(Locale.ROOT, d * 100)
     case (d: Double, _) if d.isNaN => "unknown"
-    case (d: Double, _) => "%.0f".formatLocal(Locale.ROOT, d)
+    case (d: Double, _) => s"%.${more}f".formatLocal(Locale.ROOT, d)
     case (s: Seq[?], _) => s.mkString(" and ")
     case (other, _) => other.toString
   }
@@ -145,11 +152,13 @@ object Reason extends ReasonRegistry with JoinReasons with OrderReasons with Fil
   def side(s: BuildSide): String = if (s == BuildLeft) "left" else "right"
 
   /** Bytes, readable. */
-  def bytes(b: Double): String = {
+  def bytes(b: Double): String = bytes(b, 0)
+
+  private[reason] def bytes(b: Double, more: Int): String = {
     val units = Seq("B", "KB", "MB", "GB", "TB", "PB")
     val i = if (b < 1) 0 else math.min(units.size - 1, (math.log(b) / math.log(1024)).toInt)
-    if (i == 0) "%.0f B".formatLocal(Locale.ROOT, b)
-    else "%.1f %s".formatLocal(Locale.ROOT, b / math.pow(1024, i), units(i))
+    val digits = if (i == 0) more else more + 1
+    s"%.${digits}f %s".formatLocal(Locale.ROOT, b / math.pow(1024, i), units(i))
   }
 
   /** `docs/reasons.md`. */

@@ -51,7 +51,7 @@ final private[springbok] class Executions {
       val ms = e.duration / 1000000
       val entry = ExecutionEntry(
         id = e.executionId,
-        action = e.executionName.getOrElse("unknown"),
+        action = e.executionName.fold("unknown")(action),
         startMs = run.fold(e.time - ms)(_.time),
         durationMs = ms,
         // Spark describes a run by its job description or, without one, by its call site.
@@ -69,6 +69,9 @@ final private[springbok] class Executions {
 }
 
 private[springbok] object Executions {
+
+  /** PySpark and SparkR run `collect` as `collectToPython`, and `toPandas` as `collectAsArrowToPython`. */
+  private[report] def action(name: String): String = name.replaceFirst("(AsArrow)?To(Python|R)$", "")
 
   /** Runs that are under way. */
   private val mostRunning = 10000

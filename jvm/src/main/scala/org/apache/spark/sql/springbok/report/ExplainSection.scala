@@ -106,10 +106,8 @@ private[springbok] object ExplainSection {
   private def order(o: JoinOrderEntry): Option[String] =
     o.after.map(a => s"join order: $a instead of ${o.before} (${Words.reason(o.reason)})")
 
-  private def conjuncts(c: ConjunctsEntry): String = {
-    val cost = "%.0f ns a row instead of %.0f".formatLocal(java.util.Locale.ROOT, c.costAfter, c.costBefore)
-    s"conjuncts of ${c.operator}: ${c.order.map(_.condition).mkString(", then ")} ($cost)"
-  }
+  private def conjuncts(c: ConjunctsEntry): String =
+    s"conjuncts of ${c.operator}: ${c.order.map(_.condition).mkString(", then ")} (${Words.cost(c)})"
 
   private def missing(t: TableEntry): Option[String] =
     Words.missing(t).map(w => s"table ${t.name.getOrElse("?")}: $w" + t.analyze.fold("")("; " + _))

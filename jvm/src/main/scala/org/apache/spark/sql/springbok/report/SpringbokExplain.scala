@@ -4,7 +4,7 @@ import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.springbok.catalyst.{RunningSpark, Survivable}
 
-/** The section that EXPLAIN shows if `spark.sql.extendedExplainProviders` names this class. */
+/** The section that EXPLAIN shows: Spark makes this class by its name in `spark.sql.extendedExplainProviders`. */
 class SpringbokExplain extends ExtendedExplainGenerator {
   override def title: String = "Springbok"
 

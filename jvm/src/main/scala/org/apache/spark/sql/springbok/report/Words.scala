@@ -42,6 +42,13 @@ private[springbok] object Words {
 
   def ns(cost: Double): String = printed("%.0f ns", cost)
 
+  /** What conjuncts cost in their new order, with as many digits as tell it from the query's. */
+  def cost(c: ConjunctsEntry): String = {
+    val texts = (0 to 3).map(n => (printed(s"%.${n}f", c.costAfter), printed(s"%.${n}f", c.costBefore)))
+    val (after, before) = texts.find(t => t._1 != t._2).getOrElse(texts.head)
+    s"$after ns a row instead of $before"
+  }
+
   /** The equalities of a join, or what it has instead. */
   def keys(j: JoinEntry): String =
     if (j.leftKeys.isEmpty) j.otherConjuncts.fold("no condition")("on " + _)

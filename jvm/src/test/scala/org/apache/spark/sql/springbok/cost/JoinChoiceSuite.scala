@@ -455,7 +455,7 @@ class JoinChoiceSuite extends AnyFunSuite {
   }
 
   test("a hash table is not built from the side whose rows without a match are kept") {
-    val in = input(side(10 * mb), side(10000 * mb)).allowing(_.copy(broadcast = Sides(false, true)))
+    val in = input(side(10 * mb), side(200000 * mb)).allowing(_.copy(broadcast = Sides(false, true)))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildLeft))
     val leftOuter = JoinChoice(in.allowing(_.copy(preserved = Sides(true, false))))
     assert(leftOuter.chosen == Strategy.SortMerge)

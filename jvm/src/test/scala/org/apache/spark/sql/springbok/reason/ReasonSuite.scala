@@ -15,6 +15,20 @@ class ReasonSuite extends AnyFunSuite {
     assert(Reason.hint("a $1 \\ {b}").text == "the query's own hint a $1 \\ {b} decides")
   }
 
+  test("numbers that differ do not look equal") {
+    // "it would save about 5 ms; the least is 5 ms" was said to explain why a filter was not made.
+    assert(
+      Reason.smallBenefit(4.96, 5).text == "it would save about 4.96 ms; the least is 5.00 ms" &&
+        Reason.smallBenefit(3.96, 5).text == "it would save about 4 ms; the least is 5 ms" &&
+        Reason.smallBenefit(5, 5).text == "it would save about 5 ms; the least is 5 ms"
+    )
+    val limit = (64 << 20).toDouble
+    assert(
+      Reason.tooBig(limit + 50000, limit).text == "the build side may take 64.05 MB, the limit is 64.00 MB"
+    )
+    assert(Reason.tooBig(Double.NaN, Double.NaN).text.startsWith("the build side may take "))
+  }
+
   test("every code is documented, with what to do, and its setting exists") {
     val settings = Settings.entries.map(_.key).toSet
     Reason.all.foreach { t =>

@@ -1,8 +1,10 @@
 package org.apache.spark.sql.springbok.report.page
 
+import java.nio.charset.StandardCharsets.UTF_8
 import java.time.Instant
 import java.time.temporal.ChronoUnit
 
+import scala.io.{Codec, Source}
 import scala.xml.{Elem, NodeSeq, Unparsed, Xhtml}
 
 import org.apache.spark.sql.springbok.reason.Reason
@@ -24,6 +26,13 @@ private[springbok] object ReportPage {
   def html(json: String, whole: Boolean): String = {
     val r = ReportJson.read(json)
     if (whole) page(r) else fragment(r)
+  }
+
+  /** The page of a saved report, without a session: JSON from standard input, HTML to standard output, both in UTF-8. */
+  def main(args: Array[String]): Unit = {
+    val json = Source.fromInputStream(System.in)(Codec.UTF8).mkString
+    System.out.write(html(json, whole = true).getBytes(UTF_8))
+    System.out.flush()
   }
 
   /** A whole page. */
@@ -102,11 +111,10 @@ private[springbok] object ReportPage {
   }
 
   private def conjuncts(r: QueryReport): NodeSeq = Html.table(
-    Seq("operator", "in this order", "ns a row"),
+    Seq("operator", "in this order", "cost"),
     r.conjuncts.filter(_.changed).map { c =>
       val each = c.order.map(e => <li><code>{e.condition}</code> {Html.soft(conjunct(e))}</li>)
-      val cost = s"${Words.ns(c.costAfter)} instead of ${Words.ns(c.costBefore)}"
-      Seq(text(c.operator), <ul>{each}</ul>, text(cost))
+      Seq(text(c.operator), <ul>{each}</ul>, text(Words.cost(c)))
     }
   )
 

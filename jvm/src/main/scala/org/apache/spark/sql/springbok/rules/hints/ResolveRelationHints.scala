@@ -3,8 +3,8 @@ package org.apache.spark.sql.springbok.rules.hints
 import java.util.Locale
 
 import scala.collection.mutable
+import scala.util.Try
 
-import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -15,6 +15,7 @@ import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkPlanning}
 import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.record.RelationHint
 import org.apache.spark.sql.types.StringType
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Resolves the hints that Spark does not know, in SQL and in `df.hint`:
@@ -31,7 +32,8 @@ import org.apache.spark.sql.types.StringType
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
  *
- * '''Settings''': `spark.springbok.enabled`. A hint of an old name fails, and the message names the new one.
+ * '''Settings''': `spark.springbok.enabled`. A hint of another name, or with a parameter that is no name, is left to Spark,
+ * which warns and ignores it.
  */
 object ResolveRelationHints extends Rule[LogicalPlan] {
   private val hints = Map(
@@ -40,35 +42,39 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     "NO_RUNTIME_FILTER_TARGET" -> RelationHint.NO_RUNTIME_FILTER_TARGET,
     "SHUFFLE" -> RelationHint.SHUFFLE
   )
-  private val renamed = Map("NO_RUNTIME_FILTER" -> "NO_RUNTIME_FILTER_TARGET")
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (!conf.getConf(SpringbokConf.ENABLED) || !plan.containsPattern(UNRESOLVED_HINT)) plan
-    else {
-      plan.foreach {
-        case h: UnresolvedHint => renamed.get(key(h)).foreach(now => throw new RenamedHint(key(h), now))
-        case _ => ()
-      }
-      RuleGuard("ResolveRelationHints", plan, None)(resolved(plan))
-    }
+    else RuleGuard("ResolveRelationHints", plan, None)(resolved(plan))
 
   private def key(h: UnresolvedHint): String = h.name.toUpperCase(Locale.ROOT)
 
   private def resolved(plan: LogicalPlan): LogicalPlan =
     plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) { case h: UnresolvedHint =>
-      val parameters = SparkPlanning.hintParameters(h)
       hints.get(key(h)).fold[LogicalPlan](h) { hint =>
+        val parameters = SparkPlanning.hintParameters(h)
+        val relations = parameters.flatMap(name)
         if (parameters.isEmpty) ResolvedHint(h.child, hint)
-        else new Named(h.name, parameters, hint, conf).in(h.child)
+        else if (relations.size < parameters.size) h
+        else new Named(h.name, parameters, relations, hint, conf).in(h.child)
       }
     }
 
+  private def name(parameter: Expression): Option[Seq[String]] = parameter match {
+    case a: UnresolvedAttribute => Some(a.nameParts)
+    case Literal(text: UTF8String, _: StringType) =>
+      Try(UnresolvedAttribute.parseAttributeName(text.toString)).toOption
+    case _ => None
+  }
+
   /** The relations that one hint names. */
-  final private class Named(name: String, parameters: Seq[Expression], hint: RelationHint, conf: SQLConf) {
-    private val relations: Seq[Seq[String]] = parameters.collect {
-      case a: UnresolvedAttribute => a.nameParts
-      case Literal(text, _: StringType) => UnresolvedAttribute.parseAttributeName(text.toString)
-    }
+  final private class Named(
+      name: String,
+      parameters: Seq[Expression],
+      relations: Seq[Seq[String]],
+      hint: RelationHint,
+      conf: SQLConf
+  ) {
     private val found = mutable.Set.empty[Seq[String]]
 
     def in(child: LogicalPlan): LogicalPlan = {
@@ -103,15 +109,3 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     }
   }
 }
-
-/** Spark's constructor without an error class is open to subclasses alone before Spark 4.1. */
-final private class RenamedHint(old: String, now: String)
-    extends AnalysisException(
-      message = s"The hint $old is now called $now.",
-      line = None,
-      startPosition = None,
-      cause = None,
-      errorClass = None,
-      messageParameters = Map.empty,
-      context = Array.empty
-    )

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{LeafNames, OtherColumnarRules, ResultLimit, SparkLimits}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait, JoinConf}
@@ -48,8 +49,13 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
 
   /** Whether scans may wait for filters of other stages. */
   lazy val filtersScans: Boolean =
-    conf.adaptiveExecutionEnabled && conf.exchangeReuseEnabled && OtherColumnarRules.active.isEmpty &&
-      conf.getConf(FilterConf.MODE) == FilterMode.Global && conf.getConf(FilterConf.WAIT) != FilterWait.Never
+    conf.adaptiveExecutionEnabled && conf.exchangeReuseEnabled &&
+      conf.getConf(FilterConf.MODE) == FilterMode.Global && conf.getConf(FilterConf.WAIT) != FilterWait.Never &&
+      !scansAreReplaced
+
+  /** Whether a native engine reads files of this plan. There is no physical plan yet, so it is shown the scans alone. */
+  private def scansAreReplaced: Boolean = OtherColumnarRules.all.nonEmpty &&
+    plan.collectLeaves().flatMap(FileSourceStrategy(_)).exists(OtherColumnarRules.replacing(_).isDefined)
 
   private lazy val joinsOfTables =
     plan.collect { case j: Join => LeafNames.of(j) }.groupBy(identity).map { case (t, all) => t -> all.size }

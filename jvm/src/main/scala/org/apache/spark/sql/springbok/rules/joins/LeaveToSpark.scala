@@ -2,12 +2,14 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.springbok.catalyst.RuleGuard
+import org.apache.spark.sql.springbok.catalyst.{OverwrittenInput, RuleGuard}
 import org.apache.spark.sql.springbok.cost.PlanningBudget
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 
 /**
- * Decides once whether a query has enough data to be planned ([[PlanningBudget]]). The rules after it leave the others alone.
+ * Decides once whether a query is planned. A query is left to Spark if it has too little data ([[PlanningBudget]]), or if it
+ * overwrites files that it reads ([[OverwrittenInput]]). The rules after this one leave such a query alone.
  *
  * '''Why the answer cannot change''': the plan stays as it is.
  *
@@ -21,7 +23,10 @@ object LeaveToSpark extends Rule[LogicalPlan] {
     case _ =>
       lazy val query = PlanningState.adoptQuery(plan)
       RuleGuard("LeaveToSpark", plan, Some(query)) {
-        PlanningBudget.exceeded(plan, conf).foreach(PlanningState.leaveToSpark(plan, query, _))
+        Option
+          .when(OverwrittenInput.in(plan))(Reason.overwritesInput)
+          .orElse(PlanningBudget.exceeded(plan, conf))
+          .foreach(PlanningState.leaveToSpark(plan, query, _))
         plan
       }
   }

@@ -1,7 +1,12 @@
 package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.expressions.aggregate.{
+  AggregateExpression,
+  AggregateFunction,
+  DeclarativeAggregate,
+  ImperativeAggregate
+}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
@@ -48,6 +53,13 @@ private[springbok] object NeededOrder extends JoinSelectionHelper {
 
   private def sortBased(a: Aggregate): Boolean = a.groupingExpressions.nonEmpty && {
     val functions = a.aggregateExpressions.flatMap(_.collect { case e: AggregateExpression => e })
+    // Functions of Python have no buffer: their operator sorts by the groups.
+    !functions.map(_.aggregateFunction).forall(evaluable) ||
     !SparkPlanning.hashes(a, functions, functions.flatMap(_.aggregateFunction.aggBufferAttributes))
+  }
+
+  private def evaluable(f: AggregateFunction): Boolean = f match {
+    case _: DeclarativeAggregate | _: ImperativeAggregate => true
+    case _ => false
   }
 }

@@ -97,12 +97,15 @@ private[springbok] object FinishedKeys {
     case (_, k: KeptKeysExec) =>
       k.keys(conf).map(new FinishedKeys(_, None)).toRight(Verdict.Decline(Reason.keysChanged))
     case (SourceKey.Broadcast(index, types, summarized), b: BroadcastQueryStageExec) if b.isMaterialized =>
-      for {
-        keys <- BroadcastKeys.of(b, index, types, conf).left.map(Verdict.Decline(_))
-        // Reading the keys takes a while, and their number may be enough to decline the filter.
-        _ <- keys.distinct.flatMap(tooMany(_, worth)).toLeft(())
-        told = summarized.flatMap(summary(_, b).toOption).filter(suffices(_, keys))
-      } yield new FinishedKeys(told.getOrElse(keys.facts), Some(keys))
+      val told = summarized.flatMap(summary(_, b).toOption)
+      BroadcastKeys.of(b, index, types, conf) match {
+        // The driver does not read so many keys. Its tasks have.
+        case Left(why) => told.map(new FinishedKeys(_, None)).toRight(Verdict.Decline(why))
+        case Right(keys) =>
+          // Reading the keys takes a while, and their number may be enough to decline the filter.
+          for (_ <- keys.distinct.flatMap(tooMany(_, worth)).toLeft(()))
+            yield new FinishedKeys(told.filter(suffices(_, keys)).getOrElse(keys.facts), Some(keys))
+      }
     case (SourceKey.Shuffle(key), s: ShuffleQueryStageExec) if s.isMaterialized => unread(summary(key, s))
     case (SourceKey.Bound(key, _), s: ExchangeQueryStageExec) if s.isMaterialized => unread(summary(key, s))
     case _ => Left(Verdict.Decline(Reason.noSummary))

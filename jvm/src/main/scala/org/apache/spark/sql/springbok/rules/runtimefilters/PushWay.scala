@@ -32,13 +32,17 @@ private[springbok] object PushWay {
    *
    * @param read
    *   the buckets to read, None for all
+   * @param option
+   *   an option that the scan's reader gets with the predicate
    */
-  final case class FileData(read: Option[BitSet] = None) extends PushWay {
+  final case class FileData(read: Option[BitSet] = None, option: Option[(String, String)] = None)
+      extends PushWay {
     override def name: String = "files"
     override def kinds: Seq[String] = read.map(_ => buckets).toSeq
     override def into(predicate: Expression): PartialFunction[SparkPlan, SparkPlan] = {
       case scan: FileSourceScanExec =>
-        val s = read.fold(scan)(ScanCopies.withBuckets(scan, _))
+        val some = read.fold(scan)(ScanCopies.withBuckets(scan, _))
+        val s = option.fold(some) { case (key, value) => ScanCopies.withOption(some, key, value) }
         ScanCopies.withFilters(s, s.dataFilters :+ predicate, s.partitionFilters)
     }
   }

@@ -3,7 +3,16 @@ package org.apache.spark.sql.springbok.stats.source
 import java.util.IdentityHashMap
 
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Range}
+import org.apache.spark.sql.catalyst.plans.{FullOuter, InnerLike, LeftSemi, RightOuter}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Join,
+  LocalRelation,
+  LogicalPlan,
+  OneRowRelation,
+  Range,
+  UnaryNode,
+  Union
+}
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex
@@ -18,8 +27,31 @@ private[springbok] object InputSize {
   /** Summing up the files of more partitions takes time of its own. */
   private val maxPartitions = 100
 
-  /** The sum over all leaves; None if one of them is unknown. */
-  def of(plan: LogicalPlan): Option[Input] = sum(plan, new IdentityHashMap)
+  /**
+   * The sum over all leaves; None if one of them is unknown. Of a plan that returns nothing because a table has no file, nothing
+   * is counted: adaptive execution ends it as soon as the first side of a join is found to be empty.
+   */
+  def of(plan: LogicalPlan): Option[Input] =
+    if (returnsNothing(plan)) Some(Input(0, 0)) else sum(plan, new IdentityHashMap)
+
+  private def returnsNothing(plan: LogicalPlan): Boolean = plan match {
+    case FileTable(_, fs) =>
+      fs.location match {
+        case p: PartitioningAwareFileIndex => p.allFiles().isEmpty
+        case _ => false
+      }
+    case Join(left, right, kind, _, _) =>
+      val (l, r) = (returnsNothing(left), returnsNothing(right))
+      kind match {
+        case _: InnerLike | LeftSemi => l || r
+        case RightOuter => r
+        case FullOuter => l && r
+        case _ => l
+      }
+    case u: Union => u.children.forall(returnsNothing)
+    case _: UnaryNode => plan.children.forall(returnsNothing)
+    case _ => false
+  }
 
   /** @param caches what the plans read that will fill caches: each cache may read another one several times */
   private def sum(plan: LogicalPlan, caches: Caches): Option[Input] =

@@ -46,6 +46,9 @@ private[springbok] object PartitionListing extends Logging {
     case _ => None
   }
 
+  /** Whether a listing shows that the table has no file, and so no row. */
+  def isEmpty(index: FileIndex): Boolean = of(index).exists(_.allFiles().isEmpty)
+
   /** The listing, and for how many ns it is valid. */
   private def list(c: CatalogFileIndex): (Option[PartitioningAwareFileIndex], Long) =
     try {

@@ -85,6 +85,7 @@ final private[springbok] class RelationStats {
       .map(n => Rows(n, n, Source.Log))
       .orElse(catalog.flatMap(_.rowCount).map(n => analyzed(fs, n.toDouble)))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
+      .orElse(Option.when(PartitionListing.isEmpty(fs.location))(Rows(0, 0, Source.Footer)))
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val partitions = PartitionColumns.of(fs)
       val dictionaries = new ParquetDictionaries(fs)

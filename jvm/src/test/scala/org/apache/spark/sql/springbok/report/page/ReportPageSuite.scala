@@ -1,7 +1,10 @@
 package org.apache.spark.sql.springbok.report.page
 
+import java.io.{ByteArrayInputStream, ByteArrayOutputStream, PrintStream}
+import java.nio.charset.StandardCharsets.UTF_8
+
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.report.SpringbokReport
+import org.apache.spark.sql.springbok.report.{ReportJson, SpringbokReport}
 
 class ReportPageSuite extends SpringbokTest {
   private val query = "SELECT f.v FROM facts f JOIN dims d ON f.k = d.k WHERE d.name = '</code><script>7'"
@@ -22,6 +25,20 @@ class ReportPageSuite extends SpringbokTest {
     assert(page.contains(ReportPage.fragment(report)))
     assert("<rect".r.findAllIn(page).size == report.fragments.size)
     assert(page.contains("left expected") && page.contains("output observed"))
+  }
+
+  test("a saved report becomes a page") {
+    val report = SpringbokReport.of(execution(spark.sql(query.replace("7", "🦌"))))
+    val (in, out, made) = (System.in, System.out, new ByteArrayOutputStream)
+    try {
+      System.setIn(new ByteArrayInputStream(ReportJson.write(report).getBytes(UTF_8)))
+      System.setOut(new PrintStream(made))
+      ReportPage.main(Array.empty)
+    } finally {
+      System.setIn(in)
+      System.setOut(out)
+    }
+    assert(made.toString("UTF-8") == ReportPage.page(report) && ReportPage.page(report).contains("🦌"))
   }
 
   test("a list has a query's numbers") {

@@ -205,16 +205,16 @@ class MechanismSuite extends SpringbokTest {
     }
   }
 
-  test("a limit of -1 leaves only memory to limit a broadcast") {
+  test("an unlimited broadcast is limited by memory alone") {
     def limit(df: DataFrame) = decision(df).input.get.limits.broadcast
-    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "-1", off) {
+    conf(JoinConf.BROADCAST_BYTES_LIMIT.key -> "unlimited", off) {
       val df = same("SELECT count(*), max(b.t) FROM big b JOIN medium m ON b.k = m.k")
       assert(joins(df).head.isInstanceOf[BroadcastHashJoinExec])
       assert(limit(df).bytes == Long.MaxValue && limit(df).measuredBytes == Long.MaxValue)
     }
     // Memory still does.
     conf(
-      JoinConf.BROADCAST_BYTES_LIMIT.key -> "-1",
+      JoinConf.BROADCAST_BYTES_LIMIT.key -> "unlimited",
       JoinConf.BROADCAST_MEMORY_FRACTION.key -> "0.00001",
       off
     ) {

@@ -244,6 +244,11 @@ class MisjudgedSizeSuite extends SpringbokTest {
       assert(limit(measured = true)(auto -> "-1", adaptive -> "30m") == (30L << 20))
       assert(limit(measured = true)(auto -> "-1") == 0)
       assert(limit(measured = false)(auto -> "-1", key -> "5m") == (5L << 20))
+      // -1 once meant no limit, where Spark's own threshold means no broadcast.
+      for (off <- Seq("0", "-1")) assert(limit(measured = true)(key -> off) == 0)
+      assert(limit(measured = false)(key -> "Unlimited") == Long.MaxValue)
+      val wrong = intercept[IllegalArgumentException](spark.conf.set(key, "-2"))
+      assert(wrong.getMessage.contains("a number of bytes, -1 or unlimited"), wrong)
     }
   }
 }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWa
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
 import org.apache.spark.sql.springbok.stats.source.{Footers, OrcFooters, RowGroup, TableFiles, TableFooters}
 import org.apache.spark.sql.types._
+import org.apache.spark.util.collection.BitSet
 
 /**
  * What a scan of files can skip by the keys of a build side.
@@ -53,7 +54,7 @@ final private[springbok] class FilePruning(
       } yield PushedFilter(
         kind,
         predicate,
-        PushWay.FileData(),
+        fileData(None),
         pruned.filter(_ => counted).map(p => (p._1, p._2))
       )
       values.filter(_ => anyway.isEmpty).flatMap(BucketPruning.of(scan, column, _, conf)) match {
@@ -64,8 +65,8 @@ final private[springbok] class FilePruning(
             keyRange(k)
               .map(_._2)
               .orElse(exact(values).filterNot(_ => shifted).map(_._2))
-              .map(PushedFilter(PushWay.buckets, _, PushWay.FileData()))
-          byData.orElse(alone).map(_.copy(way = PushWay.FileData(read)))
+              .map(PushedFilter(PushWay.buckets, _, fileData(None)))
+          byData.orElse(alone).map(_.copy(way = fileData(read)))
       }
     }
   }
@@ -91,7 +92,7 @@ final private[springbok] class FilePruning(
             removed(r => KeyPredicates.asked(column, c).refuses(r.min, r.max, v) && !readAnyway(r))
           )
         Option.when(always || pruned.fold(byLog)(_._1 > 0))(
-          PushedFilter(c.kind, predicate, PushWay.FileData(), pruned.filter(_ => counted))
+          PushedFilter(c.kind, predicate, fileData(None), pruned.filter(_ => counted))
         )
       }
     }
@@ -133,7 +134,13 @@ final private[springbok] class FilePruning(
   private lazy val shifted = ShiftedDays.in(scan, column, conf)
 
   /** Whether the scan's reader may be told of keys. The ranges that are read anyway cannot be widened. */
-  private def takesKeys: Boolean = comparable(scan, column, footers) && (anyway.isEmpty || !shifted)
+  private def takesKeys: Boolean =
+    comparable(scan, column, footers) && (anyway.isEmpty || !shifted) &&
+      (readerOption.isEmpty || !ParquetPages.prunesByItself(scan))
+
+  private lazy val readerOption: Option[(String, String)] = ParquetPages.option(scan)
+
+  private def fileData(buckets: Option[BitSet]): PushWay = PushWay.FileData(buckets, readerOption)
 
   /**
    * The keys in a limited number of ranges, split at the widest gaps, None if they are not numbers. Keys outside of the range

@@ -139,7 +139,7 @@ final private[springbok] case class Candidate(
 
   /** The number of operators that its filter dependencies add to the plan. */
   def nodes: Int =
-    BuildSides.nodes(key.exchange) * targets.count(t => waits(t) && (known.isEmpty || local(t)))
+    BuildSides.nodes(key.exchange) * targets.count(t => waits(t) && known.isEmpty && !local(t))
 }
 
 private[springbok] object Candidate {

@@ -13,10 +13,13 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 /**
  * What all steps of one planning share: settings, and estimates that are made once.
  *
+ * @param plan
+ *   without the filters of this planning
  * @param adaptive
  *   whether adaptive execution runs the plan
  */
 final private[springbok] class FilterPlanning(
+    plan: SparkPlan,
     val query: PlanningState,
     val stats: PlanStats,
     val adaptive: Boolean,
@@ -37,8 +40,7 @@ final private[springbok] class FilterPlanning(
   val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
 
   /** Another extension's rule that replaces operators, as native engines have; it might not know a filter's operators. */
-  lazy val columnarRule: Option[String] =
-    OtherColumnarRules.active.headOption.map(_.getClass.getSimpleName.stripSuffix("$"))
+  lazy val columnarRule: Option[String] = OtherColumnarRules.replacing(plan)
 
   /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
   def mergeBytes(exchange: SparkPlan): Long = {

@@ -2,7 +2,12 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterInfo, RuntimeFilterExec}
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  FilterInfo,
+  JoinedBuildSideExec,
+  RuntimeFilterExec
+}
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, TriedKey}
 import org.apache.spark.sql.springbok.physical.LateContains
 
@@ -58,7 +63,9 @@ private[springbok] object PendingFilter {
     val key = TriedKey.guarded(f.key)
     info.late match {
       case None if !planning.adaptive => StaticFilter.applied(f, scan, info)
-      case None => RuntimeFilterExec(f.sourceKey, key, scan, info.known.getOrElse(f.source))(info)
+      case None =>
+        val source = info.known.getOrElse(if (info.local) JoinedBuildSideExec.of(f.source) else f.source)
+        RuntimeFilterExec(f.sourceKey, key, scan, source)(info)
       case Some(late) =>
         val test = Some(TriedKey.passing(key, LateContains(key, late)))
         AppliedRuntimeFilterExec(f.sourceKey, key, test, f.source.canonicalized, scan)(info)

@@ -91,7 +91,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       stats: PlanStats,
       adaptive: Boolean
   ): SparkPlan = {
-    val planning = new FilterPlanning(query, stats, adaptive, conf)
+    val planning = new FilterPlanning(plan, query, stats, adaptive, conf)
     val groups = new SeparateGroups(plan, planning)
     val placed = new FilterPlacement(groups.separate(), planning).place()
     val unused = groups.unused(placed.plan)

@@ -114,7 +114,8 @@ final private[springbok] class PlacedFilters(
       c.key.hinted,
       targets.pushable(t.at),
       t.grouped,
-      Option.unless(c.waits(t))(planning.waiting.lateFilter()),
+      local = c.local(t),
+      late = Option.unless(c.waits(t))(planning.waiting.lateFilter()),
       known = c.known.filterNot(_ => c.local(t)),
       collects = if (c.known.isEmpty) c.key.collects else None
     )

@@ -16,6 +16,7 @@ import org.apache.spark.sql.springbok.record.BuildFacts
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{
   FilePruning,
+  ParquetPages,
   PrunableColumns,
   ShiftedDays
 }
@@ -31,7 +32,8 @@ private[place] object StaticFilter {
     t.sameStage && !t.grouped && FilterKey.column(t.key).exists { a =>
       KeyType.isLong(a.dataType) && KeyType.isLong(t.key.dataType) &&
       scan.exists { s =>
-        !PrunableColumns.partitions(s, a, conf) && !ShiftedDays.in(s, a, conf) &&
+        ParquetPages.option(s).isEmpty && !PrunableColumns
+          .partitions(s, a, conf) && !ShiftedDays.in(s, a, conf) &&
         FilePruning.comparable(s, a, Footers.read(s.relation))
       }
     }
@@ -56,7 +58,7 @@ private[place] object StaticFilter {
 
   /** The exchange as it will be in the plan, so that Spark runs it once. */
   private def executable(exchange: SparkPlan): SparkPlan = {
-    val others = OtherColumnarRules.active
+    val others = OtherColumnarRules.all
     val rows = ApplyColumnarRulesAndInsertTransitions(others, outputsColumnar = false)(exchange)
     CollapseCodegenStages()(rows)
   }

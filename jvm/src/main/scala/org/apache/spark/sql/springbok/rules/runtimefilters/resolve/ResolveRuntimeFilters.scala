@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.springbok.RuntimeFilterExec
+import org.apache.spark.sql.execution.springbok.{JoinedBuildSideExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.{OwnClasses, RuleGuard}
 import org.apache.spark.sql.springbok.reason.Reason
 
@@ -35,9 +35,17 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     else {
       def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.query }
       RuleGuard("ResolveRuntimeFilters", dropped(plan), record) {
-        plan.transformUp { case f: RuntimeFilterExec => new FilterDecision(f, conf).resolved }
+        plan.transformUp { case f: RuntimeFilterExec =>
+          new FilterDecision(withStage(f, plan), conf).resolved
+        }
       }
     }
+  }
+
+  private def withStage(f: RuntimeFilterExec, plan: SparkPlan): RuntimeFilterExec = f.source match {
+    case j: JoinedBuildSideExec =>
+      j.stage(plan).fold(f)(s => f.withNewChildren(Seq(f.child, s)).asInstanceOf[RuntimeFilterExec])
+    case _ => f
   }
 
   private def dropped(plan: SparkPlan): SparkPlan = plan.transformUp { case f: RuntimeFilterExec =>

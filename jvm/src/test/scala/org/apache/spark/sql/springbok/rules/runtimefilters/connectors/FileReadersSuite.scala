@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 import java.util.TimeZone
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.keys.KeyPredicates
 import org.apache.spark.sql.types.DateType
@@ -103,6 +104,51 @@ class FileReadersSuite extends SpringbokTest {
         s"SELECT /*+ RUNTIME_FILTER(f) */ t.k, t.v FROM typed t JOIN $few f ON t.k = f.k WHERE f.g = 1"
       )
     }
+
+  // parquet-java's record reader gave a row the payload of another one where the column index left out pages.
+  for (
+    (reader, settings, pages) <- Seq(
+      ("the record reader", Seq("spark.sql.parquet.enableVectorizedReader" -> "false"), false),
+      ("the vectorized reader", Nil, true),
+      ("the vectorized reader by rows", Seq("spark.sql.codegen.maxFields" -> "1"), true)
+    )
+  )
+    test(s"Parquet files that $reader reads skip ${if (pages) "pages" else "row groups"}") {
+      // Spark writes pages of at most 20,000 rows: the last page of k has one row.
+      spark
+        .sql(
+          "SELECT id, if(id < 20000, 'a', if(id < 40000, 'm', 'z')) k, concat('p', id, 'x', sha2(string(id), 256)) v "
+            + "FROM range(0, 40001, 1, 1)"
+        )
+        .write
+        .mode("overwrite")
+        .option("parquet.enable.dictionary", "false")
+        .parquet(path("pages"))
+      spark.read.parquet(path("pages")).createOrReplaceTempView("pages")
+      table(s"ends_$pages${settings.size}", "SELECT explode(array('a', 'z')) AS k, 1 AS g")
+      conf(settings: _*) {
+        val query =
+          s"SELECT /*+ RUNTIME_FILTER(e) */ p.id, p.v FROM pages p JOIN ends_$pages${settings.size} e ON p.k = e.k"
+        val df = checked(s"$query WHERE e.g = 1")
+        assert(told(df).exists(_.isRight), told(df))
+        val read = collectWithSubqueries(executed(df)) {
+          case s: FileSourceScanExec if s.output.exists(_.name == "v") => s.relation.options
+        }
+        val option = "parquet.filter.columnindex.enabled"
+        assert(read.nonEmpty && read.forall(_.get(option) == (if (pages) None else Some("false"))), read)
+      }
+    }
+
+  test("a Parquet scan by rows that skips pages by the query's own predicates keeps them") {
+    spark.range(1000).selectExpr("id", "id % 10 AS k").write.parquet(path("own"))
+    spark.read.parquet(path("own")).createOrReplaceTempView("own")
+    table("tens", "SELECT id * 10 AS id, 1 AS g FROM range(3)")
+    conf("spark.sql.parquet.enableVectorizedReader" -> "false") {
+      untold(
+        "SELECT /*+ RUNTIME_FILTER(t) */ o.k FROM own o JOIN tens t ON o.id = t.id WHERE t.g = 1 AND o.id < 990"
+      )
+    }
+  }
 
   // Spark's JSON reader tests the first value of a name that an object has twice, and gives the last one.
   test("JSON, whose reader tests rows by a predicate") {

@@ -4,6 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** The keys of a large broadcast are summarized by its tasks, and those of a small one are read by the driver. */
 class SummarizedBroadcastSuite extends SpringbokTest {
@@ -39,6 +40,17 @@ class SummarizedBroadcastSuite extends SpringbokTest {
         assert(applied(df).exists(_.metrics("numOutputRows").value < 40000))
       }
     }
+
+  // The filter was declined before the summary was looked at.
+  test("of more keys than the driver reads, the summary is used") {
+    conf(FilterConf.MAX_KEYS.key -> "1000") {
+      val df = joined("big", "f.k = b.k")
+      assert(used(df).exists(_.kinds.contains("bloom")), record(df).filters.map(_.reason.text))
+      assert(applied(df).exists(_.metrics("numOutputRows").value < 40000))
+      assert(declined(joined("tiny", "f.k = b.k")).isEmpty)
+    }
+    conf(FilterConf.MAX_KEYS.key -> "10")(assert(declined(joined("tiny", "f.k = b.k")).contains("TOO_MANY_KEYS")))
+  }
 
   test("keys of two columns, of strings, and null-safe ones") {
     for (

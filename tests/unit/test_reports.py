@@ -1,0 +1,90 @@
+"""How a report is shown: its lines, its advice, its tables, and its page without a session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import springbok
+from springbok import _server
+from springbok.comparison import Comparison
+from springbok.model import Alternative, JoinChange, Reason
+from springbok.reports import Report, Reports
+
+RECORD = Path(__file__).parents[1] / "golden" / "q3-executed.json"
+
+
+@pytest.fixture
+def report() -> Report:
+    return Report.from_json(RECORD.read_text(encoding="utf-8"))
+
+
+def test_a_shell_shows_one_line_of_a_report_and_of_a_comparison(report: Report) -> None:
+    # They were 9,500 and 16,000 characters of dataclasses.
+    assert repr(report).startswith(
+        "<Report query 12, collect, 345 ms, 2 joins, 2 of 2 filters used: select l_orderkey, sum("
+    )
+    bare = replace(report, query=replace(report.query, sql=None), execution=None, state="planned")
+    assert repr(bare) == "<Report planned, 2 joins, 2 of 2 filters used>"
+    c = Comparison(report, report, (JoinChange("a = b", "sort-merge", "broadcast hash", None),), 2.0, 1.0, True)
+    assert repr(c) == (
+        "<Comparison Without and with Springbok: 1 of 1 joins differ, 2 runtime filters; "
+        "2.00 s without, 1.00 s with Springbok (2.00x), one run each; the answers are equal>"
+    )
+    assert all("\n" not in repr(x) for x in (report, c))
+
+
+def test_several_reports_are_a_table(report: Report) -> None:
+    head, first, second = repr(Reports([report, report])).splitlines()
+    assert head.split() == ["query", "action", "ms", "joins", "filters", "used", "what"]
+    assert first == second and first.split()[:7] == ["12", "collect", "345", "2", "2", "of", "2"]
+    assert len(first) <= 100 and repr(Reports()) == "no reports"
+
+
+def test_what_to_change_has_only_what_is_expected_to_help(report: Report) -> None:
+    # The demo ended with the advice to lower minBenefitMs for a filter that would have saved 5 ms.
+    small = Reason("SMALL_BENEFIT", "it would save about 4.9 ms; the least is 5.0 ms", "spark.springbok.least")
+    declined = replace(report.filters[0], id=None, status="declined", reason=small)
+    tie = Reason("TIE", "two strategies cost 16.0 MB", "spark.springbok.mode")
+    joins = (replace(report.joins[0], reason=tie), report.joins[1])
+    text = str(replace(report, joins=joins, filters=(declined, declined)))
+    changes, decided = text[text.index("What to change") :].split("\n\n")
+    assert changes == "What to change\n  Nothing stands out."
+    assert decided.splitlines() == [
+        "Settings that decided",
+        "  spark.springbok.mode: join 0",
+        "  spark.springbok.least: no filter of join 0 from c_custkey",
+    ]
+    limit = Reason("BUILD_SIDE_TOO_BIG", "the build side may take 1.0 GB", "spark.springbok.limit")
+    cheaper = Alternative("broadcast hash, build right", {}, cost_bytes=1, ruled_out=limit)
+    j = replace(report.joins[0], alternatives=(*report.joins[0].alternatives, cheaper))
+    words = " ".join(str(replace(report, joins=(j,))).split())
+    assert "Consider another value of spark.springbok.limit: it rules out a broadcast hash, build right" in words
+
+
+def test_parts_as_pandas_have_the_usual_columns(report: Report) -> None:
+    # Joins had 59 columns.
+    pytest.importorskip("pandas")
+    for part in ("joins", "filters", "tables"):
+        short, whole = report.to_pandas(part), report.to_pandas(part, all_columns=True)
+        assert set(short.columns) <= set(whole.columns), part
+        assert len(short) == len(whole) and len(short.columns) <= 12 < len(whole.columns)
+    assert "left.observed_rows" in report.to_pandas("joins", all_columns=True).columns
+    assert list(replace(report, joins=()).to_pandas("joins").columns) == list(report.to_pandas("joins").columns)
+
+
+def test_a_saved_report_becomes_a_page_without_a_session(
+    report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_server, "html", lambda *_, **__: None)
+    saved = Report.from_dict(json.loads(report.to_json().replace("c_custkey", "c_custkey🦌<b>")))
+    page = saved.save_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "c_custkey🦌&lt;b&gt;" in page
+    with pytest.raises(springbok.SpringbokError, match=r"cannot be made: .*JsonEOFException") as e:
+        _server.page_without_session("{")
+    assert "\n" not in str(e.value)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(springbok.SpringbokError, match="needs Java or a session"):
+        saved.save_html(tmp_path / "other.html")
