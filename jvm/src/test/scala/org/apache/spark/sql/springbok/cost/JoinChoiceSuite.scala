@@ -30,7 +30,7 @@ class JoinChoiceSuite extends AnyFunSuite {
   private def ruledOutBy(a: Alternative): Option[String] = a.ruledOut.map(_.reason.code)
   private val cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200)
 
-  private val hashBytes = 1100 * mb
+  private val hashBytes = 1150 * mb
 
   private def input(left: Side, right: Side): JoinInput = JoinInput(
     Sides(left, right),
