@@ -42,7 +42,9 @@ private[springbok] object SparkSettings extends Logging {
       if (SPARK_VERSION_SHORT >= "4") addProvider(conf)
     } else {
       if (conf.getConfString(key, "") == name) conf.unsetConf(key)
-      listed(conf).filter(_.contains(provider)).foreach(all => setProviders(conf, all.filterNot(_ == provider)))
+      listed(conf)
+        .filter(_.contains(provider))
+        .foreach(all => setProviders(conf, all.filterNot(_ == provider)))
     }
   }
 
@@ -57,7 +59,9 @@ private[springbok] object SparkSettings extends Logging {
   }
 
   private def listed(conf: SQLConf): Option[Seq[String]] =
-    Option.when(conf.contains(providers))(conf.getConfString(providers).split(",").map(_.trim).filter(_.nonEmpty).toSeq)
+    Option.when(conf.contains(providers))(
+      conf.getConfString(providers).split(",").map(_.trim).filter(_.nonEmpty).toSeq
+    )
 
   private def setProviders(conf: SQLConf, all: Seq[String]): Unit =
     if (all.isEmpty) conf.unsetConf(providers) else conf.setConfString(providers, all.mkString(","))

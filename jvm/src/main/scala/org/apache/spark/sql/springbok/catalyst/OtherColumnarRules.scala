@@ -21,7 +21,9 @@ private[springbok] object OtherColumnarRules {
       // The engine may have preparation rules as well, which run before Springbok's if its extension comes first.
       val replaced = plan.find(p => p.supportsColumnar && !isSparks(p)).map(_.nodeName)
       lazy val before = classes(plan, Nil)
-      replaced.orElse(others.find(r => !isIdle(r, plan, before)).map(_.getClass.getSimpleName.stripSuffix("$")))
+      replaced.orElse(
+        others.find(r => !isIdle(r, plan, before)).map(_.getClass.getSimpleName.stripSuffix("$"))
+      )
     }
   }
 
@@ -31,9 +33,10 @@ private[springbok] object OtherColumnarRules {
     catch { case e if Survivable(e) => false }
 
   private def classes(plan: SparkPlan, rules: Seq[ColumnarRule]): Set[Class[_]] =
-    ApplyColumnarRulesAndInsertTransitions(rules, outputsColumnar = false)(plan.clone())
-      .collect { case p => p.getClass: Class[_] }
-      .toSet
+    ApplyColumnarRulesAndInsertTransitions(rules, outputsColumnar = false)(plan.clone()).collect { case p =>
+      p.getClass: Class[_]
+    }.toSet
 
-  private def isSparks(p: SparkPlan): Boolean = p.getClass.getName.startsWith("org.apache.spark.sql.execution.")
+  private def isSparks(p: SparkPlan): Boolean =
+    p.getClass.getName.startsWith("org.apache.spark.sql.execution.")
 }

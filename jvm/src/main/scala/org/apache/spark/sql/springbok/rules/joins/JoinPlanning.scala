@@ -50,7 +50,9 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
   /** Whether scans may wait for filters of other stages. */
   lazy val filtersScans: Boolean =
     conf.adaptiveExecutionEnabled && conf.exchangeReuseEnabled &&
-      conf.getConf(FilterConf.MODE) == FilterMode.Global && conf.getConf(FilterConf.WAIT) != FilterWait.Never &&
+      conf.getConf(FilterConf.MODE) == FilterMode.Global && conf.getConf(
+        FilterConf.WAIT
+      ) != FilterWait.Never &&
       !scansAreReplaced
 
   /** Whether a native engine reads files of this plan. There is no physical plan yet, so it is shown the scans alone. */

@@ -76,7 +76,14 @@ class FilterHintSuite extends SpringbokTest {
 
   // A hint that had been renamed once failed the query.
   test("no hint fails a query, whatever its name and parameters are") {
-    for (hint <- Seq("NO_RUNTIME_FILTER(f)", "RUNTIME_FILTER(1)", "SHUFFLE(a.b.c.d, 'x')", "RUNTIME_FILTER_TARGET(f, f)"))
+    for (
+      hint <- Seq(
+        "NO_RUNTIME_FILTER(f)",
+        "RUNTIME_FILTER(1)",
+        "SHUFFLE(a.b.c.d, 'x')",
+        "RUNTIME_FILTER_TARGET(f, f)"
+      )
+    )
       same(s"SELECT /*+ $hint */ count(*) $from"): Unit
     assert(spark.table("fact").hint("no_runtime_filter").count() == 60000)
     for (parameter <- Seq("x", "1 + 1", "'nothing'", "f(x)"))

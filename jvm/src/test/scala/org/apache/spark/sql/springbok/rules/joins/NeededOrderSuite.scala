@@ -1,13 +1,9 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  AttributeReference,
-  EqualTo,
-  Expression,
-  Unevaluable
-}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Alias, AttributeReference, EqualTo, Expression}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, JoinHint, LocalRelation}
 import org.apache.spark.sql.types.{DataType, LongType, StructType}
@@ -26,10 +22,13 @@ class NeededOrderSuite extends AnyFunSuite {
 }
 
 /** A function that only its own operator can compute. */
-final private case class OpaqueFunction(child: Expression) extends AggregateFunction with Unevaluable {
+final private case class OpaqueFunction(child: Expression) extends AggregateFunction {
   override def children: Seq[Expression] = Seq(child)
   override def nullable: Boolean = true
   override def dataType: DataType = LongType
+  override def eval(row: InternalRow): Any = throw new UnsupportedOperationException
+  override protected def doGenCode(c: CodegenContext, e: ExprCode): ExprCode =
+    throw new UnsupportedOperationException
   override def aggBufferSchema: StructType = throw new UnsupportedOperationException
   override def aggBufferAttributes: Seq[AttributeReference] = throw new UnsupportedOperationException
   override def inputAggBufferAttributes: Seq[AttributeReference] = throw new UnsupportedOperationException

@@ -49,7 +49,9 @@ class SummarizedBroadcastSuite extends SpringbokTest {
       assert(applied(df).exists(_.metrics("numOutputRows").value < 40000))
       assert(declined(joined("tiny", "f.k = b.k")).isEmpty)
     }
-    conf(FilterConf.MAX_KEYS.key -> "10")(assert(declined(joined("tiny", "f.k = b.k")).contains("TOO_MANY_KEYS")))
+    conf(FilterConf.MAX_KEYS.key -> "10")(
+      assert(declined(joined("tiny", "f.k = b.k")).contains("TOO_MANY_KEYS"))
+    )
   }
 
   test("keys of two columns, of strings, and null-safe ones") {
