@@ -30,8 +30,7 @@ private[cost] object Alternatives {
       else if (in.wishes.merge && can.mergeable) Some(Unwise(Reason.mergePreferred))
       else if (tracksMatches(in, side)) Some(Unwise(Reason.tracksMatches(side)))
       else BuildSideLimit.hashTable(side, in).map(Unwise(_))
-    val table =
-      hashTableBytes(build.bytes, build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes)
+    val table = in.largestPartition(side, build.bytes) * build.size.tableShare * hashTableOverhead
     val terms = partitioned(probe.after(build), build.after(probe)) ++ exchanges(in) ++ Seq(
       "sorting the output" -> in.orderedOutput * sortShare,
       chained(in, side, table)

@@ -56,9 +56,12 @@ private[cost] object BuildSideLimit {
     )
   }
 
+  /** Where nothing bounds the bytes, Spark's own threshold decides, until a stage has counted them. */
   private def mayBeTooBig(side: Side, in: JoinInput): Option[Reason] = {
     val most = math.min(math.max(room(side, in), sparkDefaultBytes), in.limits.broadcast.sparkBytes.toDouble)
-    side.size.mostTable.filter(_ > most).map(Reason.mayBeTooBig(_, most))
+    side.size.mostTable.fold(Option.when(!side.broadcast.bySpark)(Reason.lengthUnknown))(b =>
+      Option.when(b > most)(Reason.mayBeTooBig(b, most))
+    )
   }
 
   private def tooManyRows(side: Side, limits: BroadcastLimits): Option[Reason] =
@@ -69,7 +72,7 @@ private[cost] object BuildSideLimit {
    * them can be spilled.
    */
   def hashTable(build: BuildSide, in: JoinInput): Option[Reason] = {
-    val limit = in.limits.hashTable(in.sides(build).size)
+    val limit = in.limits.hashBytes
     val held = in.sides.toSeq.map(_.layout.heldTables).sum
     in.hashTable(build) match {
       case None => Some(Reason.sizeUnknown)

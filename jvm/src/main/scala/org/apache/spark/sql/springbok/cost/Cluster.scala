@@ -8,6 +8,7 @@ import org.apache.spark.{ExecutorAllocationClient, SparkConf, SparkContext, Spar
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.ClusterConf
+import org.apache.spark.unsafe.array.ByteArrayMethods
 
 /**
  * The cluster that a plan is made for.
@@ -62,11 +63,21 @@ final case class Cluster(
   /** Tasks that run at a time. */
   def cores: Int = executors * coresPerExecutor
 
-  /** Bytes of execution memory that one task can rely on. */
-  def memoryPerTask(memoryFraction: Double): Double = perTask(executorHeap * memoryFraction)
+  /** A task's share of the memory that Spark's memory manager gives to tables, on the heap and, if that is used, off it. */
+  def memoryPerTask(spark: SparkConf): Double =
+    (Cluster.onHeap(executorHeap, spark) +: Cluster.offHeap(spark).toSeq).min / math.max(1, coresPerExecutor)
 
-  /** A task's share of so many bytes of an executor. */
-  def perTask(bytes: Double): Double = bytes / math.max(1, coresPerExecutor)
+  /** Bytes that the memory manager allocates at a time, as `MemoryManager.defaultPageSizeBytes` chooses them. */
+  def page(spark: SparkConf): Double = spark
+    .get(BUFFER_PAGESIZE)
+    .fold {
+      val all = Cluster.offHeap(spark).getOrElse(Cluster.onHeap(executorHeap, spark))
+      val each = all * (1 - spark.get(MEMORY_STORAGE_FRACTION)) / math.max(1, coresPerExecutor) / 16
+      math.min(
+        MemoryLimits.mostPage,
+        math.max(MemoryLimits.leastPage, ByteArrayMethods.nextPowerOf2(each.toLong).toDouble)
+      )
+    }(_.toDouble)
 }
 
 object Cluster {
@@ -92,13 +103,18 @@ object Cluster {
     }
 
   /** Bytes that Spark's memory manager shares among the tasks of an executor and the blocks that it caches. */
-  def unifiedMemory(executorHeap: Long, spark: SparkConf): Long = {
-    val offHeap = if (spark.get(MEMORY_OFFHEAP_ENABLED)) spark.get(MEMORY_OFFHEAP_SIZE) else 0L
-    (math.max(0L, executorHeap - reserved) * spark.get(MEMORY_FRACTION)).toLong + offHeap
-  }
+  def unifiedMemory(executorHeap: Long, spark: SparkConf): Long =
+    (onHeap(executorHeap, spark) + offHeap(spark).getOrElse(0.0)).toLong
+
+  /** Spark takes 300 MB for itself, and starts in no heap where that is more than two thirds. */
+  private def onHeap(executorHeap: Long, spark: SparkConf): Double =
+    math.max(executorHeap - reserved, executorHeap / 3.0) * spark.get(MEMORY_FRACTION)
+
+  private def offHeap(spark: SparkConf): Option[Double] =
+    Option.when(spark.get(MEMORY_OFFHEAP_ENABLED))(spark.get(MEMORY_OFFHEAP_SIZE).toDouble)
 
   /** Bytes of a heap that the memory manager leaves to Spark itself. */
-  private val reserved = 300L << 20
+  private val reserved = 300.0 * (1 << 20)
 
   /** A context that is being stopped tells nothing more, but the last reports are still made. */
   private val told = Collections.synchronizedMap(new WeakHashMap[SparkContext, Live])

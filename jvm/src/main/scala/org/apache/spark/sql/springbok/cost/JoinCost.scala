@@ -164,18 +164,14 @@ object JoinCost {
   val hashTableOverhead = 2.0
 
   /**
-   * Bytes of the hash table of one partition of a shuffled hash join, None if the build side's size is unknown.
+   * Bytes of the largest partition of a build side of so many bytes.
    *
    * @param partitions
    *   partitions of the shuffle
    * @param advisoryBytes
-   *   size up to which adaptive execution puts small partitions together, in compressed bytes
+   *   size up to which adaptive execution puts small partitions together: compressed bytes of all shuffles of the stage
    */
-  def hashTableBytes(build: Side, probe: Side, partitions: Int, advisoryBytes: Long): Option[Double] =
-    build.size.boundBytes.map(hashTableBytes(_, build, probe, partitions, advisoryBytes))
-
-  /** The same of a build side of so many bytes. */
-  def hashTableBytes(
+  def largestPartition(
       bytes: Double,
       build: Side,
       probe: Side,
@@ -190,12 +186,14 @@ object JoinCost {
       build.layout.largestPartition.getOrElse(
         if (build.layout.partitioned) math.min(bytes, even * skew) else even
       )
+    def measured = for (b <- build.layout.shuffled; p <- probe.layout.shuffled)
+      yield bytes * math.min(1.0, advisoryBytes / math.max(1.0, b + p))
     // Put together, a partition holds rows of both sides.
-    val share = probe.size.boundBytes.fold(1.0)(p => bytes / math.max(1.0, bytes + p))
-    math.max(
-      largest,
+    def expected = {
+      val share = probe.size.boundBytes.fold(1.0)(p => bytes / math.max(1.0, bytes + p))
       math.min(bytes, advisoryBytes * compression * share)
-    ) * build.size.tableShare * hashTableOverhead
+    }
+    math.max(largest, measured.getOrElse(expected))
   }
 
   /** The largest of a table's buckets, relative to their mean. */

@@ -28,9 +28,25 @@ final case class JoinInput(
   /** The side that looks its rows up if the other one is built. */
   def probe(build: BuildSide): Side = sides(JoinSide.of(build).other)
 
-  /** Bytes of the hash table of one partition if a shuffled hash join builds the side, None if its size is unknown. */
-  def hashTable(build: BuildSide): Option[Double] =
-    JoinCost.hashTableBytes(sides(build), probe(build), cluster.shufflePartitions, limits.advisoryBytes)
+  /**
+   * Bytes that the hash table of one partition takes at most if a shuffled hash join builds the side, None if its size is
+   * unknown. Adaptive execution decides again when an exchange has counted the rows; what is never counted must be bounded.
+   */
+  def hashTable(build: BuildSide): Option[Double] = {
+    val side = sides(build)
+    (if (side.layout.counted) side.size.boundBytes else side.size.mostBytes)
+      .map(b => side.size.tableAtMost(largestPartition(build, b), limits.page))
+  }
+
+  /** Bytes of the largest partition of a build side of so many bytes. */
+  def largestPartition(build: BuildSide, bytes: Double): Double =
+    JoinCost.largestPartition(
+      bytes,
+      sides(build),
+      probe(build),
+      cluster.shufflePartitions,
+      limits.advisoryBytes
+    )
 
   /** What is done if costs are unknown or equal. */
   def mode: JoinMode = if (wishes.shuffle) JoinMode.Partitioned else defaultMode

@@ -4,22 +4,24 @@ package org.apache.spark.sql.springbok.cost
  * The memory that joins may use.
  *
  * @param hashBytes
- *   largest hash table of one partition, bytes
- * @param offHeapHashBytes
- *   the same of a table whose rows lie off the heap, None if `spark.memory.offHeap.enabled` is false
+ *   bytes of the hash tables of one task
  * @param advisoryBytes
  *   adaptive execution's advisory partition size, compressed bytes
+ * @param page
+ *   bytes that Spark's memory manager allocates at a time
  */
 final case class MemoryLimits(
     broadcast: BroadcastLimits,
     hashBytes: Double,
     advisoryBytes: Long,
-    offHeapHashBytes: Option[Double] = None
-) {
+    page: Double = MemoryLimits.leastPage
+)
 
-  /** Largest hash table of a side. Spark keeps the rows of its general table off the heap, and those of long keys on it. */
-  def hashTable(build: SideSize): Double =
-    if (build.keyBytes == 0) hashBytes else offHeapHashBytes.fold(hashBytes)(math.min(hashBytes, _))
+object MemoryLimits {
+
+  /** The smallest page that Spark chooses, and the largest one. */
+  val leastPage: Double = 1.0 * (1 << 20)
+  val mostPage: Double = 64 * leastPage
 }
 
 /**
@@ -52,7 +54,11 @@ final case class BroadcastLimits(
     stored: Long = 0,
     sparkBytes: Long = BroadcastLimits.sparkDefaultBytes,
     sparkRows: Double = BroadcastLimits.sparkDefaultRows
-)
+) {
+
+  /** Bytes above which nothing is broadcast. */
+  def largest: Long = math.max(bytes, measuredBytes)
+}
 
 object BroadcastLimits {
 

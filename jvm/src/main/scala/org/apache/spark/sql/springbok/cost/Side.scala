@@ -39,7 +39,7 @@ final case class Side(
  * @param boundRows
  *   rows that are not exceeded, None if unknown
  * @param mostBytes
- *   bytes in memory that are not exceeded however values are spread, None if unknown
+ *   bytes in memory that are not exceeded however values are spread and however long they are, None if nothing bounds them
  * @param keyBytes
  *   bytes that a hash table keeps of a row's keys beside the row; 0 where the keys are packed into one long
  */
@@ -59,6 +59,24 @@ final case class SideSize(
 
   /** Bytes of a hash table of it, relative to those of its rows. */
   def tableShare: Double = 1 + keyBytes / math.max(1.0, rowBytes)
+
+  /**
+   * Bytes that a hash table of so many bytes of its rows takes at most while a task of a shuffled hash join builds it, as Spark's
+   * `HashedRelation` allocates them.
+   *
+   * A table of long keys (`LongToUnsafeRowMap`) copies its rows, each with an address of 8 bytes, into one block of a page at
+   * least. A block that is full is copied into one that is twice as large, so there are up to three times the rows. Its array
+   * doubles when a quarter of its longs are keys, which makes up to 64 bytes a key, and `optimize` makes a second one that is
+   * not larger. Any other table (`BytesToBytesMap`) copies its rows with their keys into pages, the last of which may be empty.
+   * Its array doubles when half of its slots of 16 bytes are used, which makes up to 64 bytes a key, and 32 more while it grows.
+   */
+  def tableAtMost(bytes: Double, page: Double): Double = {
+    val rows = bytes / math.max(1.0, rowBytes)
+    if (keyBytes == 0) {
+      val block = bytes + 8 * rows
+      (if (block <= page) page else 3 * block) + 128 * rows
+    } else page + bytes + (keyBytes + 96) * rows
+  }
 
   /** Bytes of a hash table of it, with pointers and free slots. */
   def table: Double = bytes * tableShare * JoinCost.hashTableOverhead
@@ -96,6 +114,10 @@ final case class SideSize(
  *   tasks that read it in the join's stage if the other side is broadcast, None if unknown
  * @param heldTables
  *   bytes in memory of the hash tables that a task of the join's stage has built before for this side's own joins
+ * @param counted
+ *   whether an exchange counts its bytes before a hash table of it is built
+ * @param shuffled
+ *   compressed bytes of the finished shuffles that the join's stage reads for it, None if it reads anything else
  */
 final case class Layout(
     partitioned: Boolean = false,
@@ -104,7 +126,9 @@ final case class Layout(
     sorted: Boolean = false,
     sent: Boolean = false,
     tasks: Option[Double] = None,
-    heldTables: Double = 0
+    heldTables: Double = 0,
+    counted: Boolean = true,
+    shuffled: Option[Double] = None
 )
 
 /**

@@ -198,6 +198,14 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "the build side takes {bytes:size} if its values are spread unevenly, the driver has room for {limit:size}",
     "Column ranges and NDVs give the expected rows of a predicate, but no upper bound. Sort the files by the column, or give the driver more memory."
   )
+  val lengthUnknown: Reason = alternative.fixed(
+    "ROWS_MAY_BE_LONG",
+    "nothing bounds how long the rows of the build side are",
+    "They have strings or nested values that are computed, that a join repeats, or whose lengths the source does not tell. " +
+      "Such a side is broadcast if Spark's own threshold allows it, or after a shuffle has counted its bytes. " +
+      "Files of Parquet and ORC tell the lengths in their footers and dictionaries, other tables if their columns are analyzed.",
+    by(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD)
+  )
   val noRoom: (Double, Double) => Reason = alternative.of2(
     "BROADCASTS_TAKE_THE_ROOM",
     "the other broadcasts of running queries take {bytes:size}, all together may take {limit:size}",

@@ -162,21 +162,14 @@ final private[springbok] class JoinReport(
 
   private def memory(j: LoggedJoin, n: PlanNode): Option[Double] =
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
-      val of = (s: BuildSide) => if (s == BuildLeft) (in.left, in.right) else (in.right, in.left)
       join(n) match {
-        case b: BroadcastHashJoinExec => of(b.buildSide)._1.size.boundTable.map(_ * JoinCost.relationOverhead)
-        case s: ShuffledHashJoinExec =>
-          val (build, probe) = of(s.buildSide)
-          hashTables(build, probe, in)
+        case b: BroadcastHashJoinExec =>
+          in.sides(b.buildSide).size.boundTable.map(_ * JoinCost.relationOverhead)
+        // The tables of the partitions that one executor's cores work on at a time.
+        case s: ShuffledHashJoinExec => in.hashTable(s.buildSide).map(_ * in.cluster.coresPerExecutor)
         case _ => None
       }
     }
-
-  /** The tables of the partitions that one executor's cores work on at a time. */
-  private def hashTables(build: Side, probe: Side, in: JoinInput): Option[Double] =
-    JoinCost
-      .hashTableBytes(build, probe, in.cluster.shufflePartitions, in.limits.advisoryBytes)
-      .map(_ * in.cluster.coresPerExecutor)
 
   /** In Doris's words: what must be sent for the rows to meet. */
   private def distribution(n: PlanNode): String = join(n) match {

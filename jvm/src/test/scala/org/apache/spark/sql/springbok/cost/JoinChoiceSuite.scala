@@ -10,7 +10,7 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   /** A side of so many bytes as the cost counts them. */
   private def side(bytes: Double, partitioned: Boolean = false): Side =
-    Side(SideSize(Some(bytes / 100), 96, Some(bytes)), Layout(partitioned))
+    Side(SideSize(Some(bytes / 100), 96, Some(bytes), mostBytes = Some(bytes)), Layout(partitioned))
 
   private val unknown = Side(SideSize(None, 96, None))
 
@@ -30,6 +30,8 @@ class JoinChoiceSuite extends AnyFunSuite {
   private def ruledOutBy(a: Alternative): Option[String] = a.ruledOut.map(_.reason.code)
   private val cluster = Cluster(10, 4, 8L << 30, 8L << 30, 200)
 
+  private val hashBytes = 1150 * mb
+
   private def input(left: Side, right: Side): JoinInput = JoinInput(
     Sides(left, right),
     Capabilities(
@@ -41,7 +43,7 @@ class JoinChoiceSuite extends AnyFunSuite {
       cartesian = true
     ),
     cluster = cluster,
-    limits = MemoryLimits(BroadcastLimits(256L << 20, 0.1), 500 * mb, 64L << 20),
+    limits = MemoryLimits(BroadcastLimits(256L << 20, 0.1), hashBytes, 64L << 20),
     defaultMode = JoinMode.Spark
   )
 
@@ -175,22 +177,58 @@ class JoinChoiceSuite extends AnyFunSuite {
         .allowing(_.copy(broadcast = Sides(false, false)))
     )
     assert(choice(0).chosen == Strategy.ShuffledHash(BuildRight))
-    val beside = choice(500 * mb)
+    val beside = choice(hashBytes)
     assert(beside.chosen == Strategy.SortMerge)
     assert(beside.alternatives.flatMap(ruledOutBy).contains("HASH_TABLES_TOO_BIG"))
   }
 
-  // Off the heap there was once less memory than on it, and the task failed.
-  test("a general hash table has to fit off the heap if Spark keeps its rows there") {
-    val build = side(100 * mb, partitioned = true).sized(_.copy(keyBytes = 24))
-    val in = input(side(1000 * mb, partitioned = true), build)
-      .allowing(_.copy(broadcast = Sides(false, false), hash = Sides(false, true)))
-    val little = in.limits.copy(offHeapHashBytes = Some(mb / 8))
-    assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildRight))
-    assert(JoinChoice(in.copy(limits = little)).chosen == Strategy.SortMerge)
-    // The table of a long key is on the heap in any case.
-    val long = in.on(right = in.right.sized(_.copy(keyBytes = 0)))
-    assert(JoinChoice(long.copy(limits = little)).chosen == Strategy.ShuffledHash(BuildRight))
+  // A table of a few rows takes a page, and twenty joins of one stage filled a task's memory with them.
+  test("each hash table of a stage takes a page at least") {
+    val few = side(mb / 10, partitioned = true)
+    def choice(page: Double, held: Double) = {
+      val in = input(side(1000 * mb, partitioned = true).laidOut(_.copy(heldTables = held)), few)
+        .allowing(_.copy(broadcast = Sides(false, false)))
+      JoinChoice(in.copy(limits = in.limits.copy(page = page))).chosen
+    }
+    assert(choice(mb, hashBytes - 50 * mb) == Strategy.ShuffledHash(BuildRight))
+    assert(choice(64 * mb, hashBytes - 70 * mb) == Strategy.ShuffledHash(BuildRight))
+    assert(choice(64 * mb, hashBytes - 50 * mb) == Strategy.SortMerge)
+  }
+
+  // Rows that no exchange counts were once believed to be as long as expected.
+  test("a hash table of rows that nobody counts is built only if their bytes are bounded") {
+    def choice(most: Option[Double], counted: Boolean) = JoinChoice(
+      input(
+        side(1000 * mb, partitioned = true),
+        side(mb, partitioned = true).sized(_.copy(mostBytes = most)).laidOut(_.copy(counted = counted))
+      ).allowing(_.copy(broadcast = Sides(false, false), hash = Sides(false, true)))
+    ).chosen
+    assert(choice(None, counted = true) == Strategy.ShuffledHash(BuildRight))
+    assert(choice(Some(mb), counted = false) == Strategy.ShuffledHash(BuildRight))
+    for (most <- Seq(None, Some(90000 * mb))) assert(choice(most, counted = false) == Strategy.SortMerge)
+  }
+
+  // What adaptive execution puts together was once estimated from rows that a join might make at most.
+  test("partitions are put together by what their shuffles hold") {
+    def largest(other: Option[Double]) = {
+      val build = side(1000 * mb, partitioned = true).laidOut(_.copy(shuffled = Some(200 * mb)))
+      val probe = side(1e9 * mb, partitioned = true).laidOut(_.copy(shuffled = other))
+      val in = input(probe, build)
+      in.copy(limits = in.limits.copy(advisoryBytes = 50L << 20)).largestPartition(BuildRight, 1000 * mb)
+    }
+    assert(largest(Some(300 * mb)) == 100 * mb)
+    assert(largest(None) == 1000 * mb / 200 * JoinCost.skew)
+  }
+
+  // A computed string that looked short once filled the driver.
+  test("a side whose bytes nothing bounds is broadcast only where Spark does so by itself") {
+    def why(bySpark: Boolean) = {
+      val s = side(20 * mb).sized(_.copy(mostBytes = None)).broadcastAs(_.copy(bySpark = bySpark))
+      JoinChoice(input(side(10000 * mb), s)).alternatives
+        .find(_.strategy == Strategy.Broadcast(BuildRight))
+        .flatMap(ruledOutBy)
+    }
+    assert(why(bySpark = false).contains("ROWS_MAY_BE_LONG") && why(bySpark = true).isEmpty)
   }
 
   test("a side that is already partitioned makes a shuffle cheaper than a broadcast") {
@@ -298,7 +336,7 @@ class JoinChoiceSuite extends AnyFunSuite {
   }
 
   test("a cartesian product is charged for its tasks") {
-    val one = Side(SideSize(Some(1), 8, Some(8)))
+    val one = Side(SideSize(Some(1), 8, Some(8), mostBytes = Some(8)))
     val in = input(one, one)
       .copy(capabilities = Capabilities.nonEqui(broadcast = Sides(true, true), cartesian = true))
     assert(JoinChoice(in).chosen == Strategy.NestedLoop(BuildRight))
@@ -395,15 +433,18 @@ class JoinChoiceSuite extends AnyFunSuite {
         .get
     assert(broadcast(narrow).ruledOut.isEmpty)
     assert(ruledOutBy(broadcast(wide)).contains("BUILD_SIDE_TOO_BIG"))
-    val hash = (s: Side) => JoinCost.hashTableBytes(s, side(1000 * mb), 100, 1L << 20).get
-    assert(hash(wide) == 2 * hash(narrow))
+    // A table of long keys copies its block to make it larger, and the other one takes page after page.
+    val (bytes, page, rows) = (96 * mb, mb, mb)
+    assert(narrow.size.tableAtMost(bytes, page) == 3 * (bytes + 8 * rows) + 128 * rows)
+    assert(narrow.size.tableAtMost(960, page) == page + 1280)
+    assert(wide.size.tableAtMost(bytes, page) == page + 2 * bytes + 96 * rows)
   }
 
   // Buckets once counted as evenly filled.
   test("buckets may be of unequal size, and nobody counts them") {
+    def largest(build: Side) = input(side(1e6 * mb), build).largestPartition(BuildRight, 1000 * mb)
     val bucketed = side(1000 * mb, partitioned = true).laidOut(_.copy(partitions = Some(100)))
-    assert(JoinCost.hashTableBytes(bucketed, side(10 * mb), 200, 1L << 20).exists(_ > 79 * mb))
-    assert(JoinCost.hashTableBytes(side(1000 * mb), side(10 * mb), 100, 1L << 20).exists(_ < 21 * mb))
+    assert(largest(bucketed) == 10 * mb * JoinCost.skew)
   }
 
   test("tiny inputs are not shuffled") {
@@ -414,7 +455,7 @@ class JoinChoiceSuite extends AnyFunSuite {
   }
 
   test("a hash table is not built from the side whose rows without a match are kept") {
-    val in = input(side(10 * mb), side(10000 * mb)).allowing(_.copy(broadcast = Sides(false, true)))
+    val in = input(side(10 * mb), side(200000 * mb)).allowing(_.copy(broadcast = Sides(false, true)))
     assert(JoinChoice(in).chosen == Strategy.ShuffledHash(BuildLeft))
     val leftOuter = JoinChoice(in.allowing(_.copy(preserved = Sides(true, false))))
     assert(leftOuter.chosen == Strategy.SortMerge)

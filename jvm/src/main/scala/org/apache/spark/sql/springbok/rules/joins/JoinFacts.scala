@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
-import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.JoinConf
@@ -97,24 +96,33 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       planning: JoinPlanning
   ): Side = {
     val e = planning.stats(p)
+    val sent = FinishedShuffle.unapply(p).isDefined
+    val counted = planning.conf.adaptiveExecutionEnabled && (sent || partitioning.isEmpty)
+    // What is too large in any case is not looked at more closely: that may read dictionaries.
+    val most =
+      if (counted && e.boundBytes.forall(_ > planning.largestBroadcast)) None
+      else planning.stats.mostBytes(p)
+    val held = if (counted) e.boundBytes else most
     Side(
       SideSize(
         e.rows.map(_.value * filtered.above),
         e.rowBytes,
         e.boundBytes,
         boundRows = e.rows.map(_.bound),
-        mostBytes = if (isMeasured(p)) e.mostBytes else e.mostBytes(p.output),
+        mostBytes = most,
         keyBytes = keyBytes(keys, e)
       ),
       Layout(
         partitioned = partitioning.isDefined,
         partitions = partitioning.map(_.partitions),
         largestPartition =
-          if (uncounted(keys, e, planning)) e.boundBytes else shuffle(p).flatMap(largestPartition(_, e)),
+          if (uncounted(keys, e, planning)) held else shuffle(p).flatMap(largestPartition(_, held)),
         sorted = partitioning.exists(_.sortedBy(keys)),
-        sent = FinishedShuffle.unapply(p).isDefined,
+        sent = sent,
+        counted = counted,
         tasks = ProbeTasks.of(p, planning.cluster.cores, planning.conf),
-        heldTables = if (partitioning.isDefined) StageHashTables.of(p, planning.conf) else 0
+        heldTables = if (partitioning.isDefined) StageHashTables.of(p, planning.conf) else 0,
+        shuffled = partitioning.flatMap(_ => StageHashTables.shuffled(p, planning.conf))
       ),
       BroadcastUse(
         sharedBy = planning.sharing(p, keys),
@@ -124,12 +132,6 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       ),
       filtered
     )
-  }
-
-  /** Whether values that reach the side have been measured, in a stage or a cached table. */
-  private def isMeasured(p: LogicalPlan): Boolean = p.exists {
-    case _: LogicalQueryStage | _: InMemoryRelation => true
-    case _ => false
   }
 
   /** Whether all rows lie in one partition: a join with another such side makes no exchange. */
@@ -154,9 +156,9 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
   }
 
   /** Bytes in memory of the largest partition: its part of the compressed bytes, of the bytes counted in memory. */
-  private def largestPartition(exchange: ShuffleQueryStageExec, e: Estimate): Option[Double] = for {
+  private def largestPartition(exchange: ShuffleQueryStageExec, all: Option[Double]): Option[Double] = for {
     sizes <- exchange.mapStats.map(_.bytesByPartitionId)
-    bytes <- e.boundBytes
+    bytes <- all
   } yield bytes * sizes.foldLeft(0L)(math.max) / math.max(1L, sizes.sum)
 
   /** What a general hash table keeps of a row beside it: its keys as a row, two lengths and the next row's address. */

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.internal.config.{MEMORY_FRACTION, MEMORY_OFFHEAP_ENABLED, MEMORY_OFFHEAP_SIZE}
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
@@ -25,7 +24,6 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
 
   lazy val limits: MemoryLimits = {
     val spark = SparkSession.active.sparkContext.conf
-    val fraction = conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
     MemoryLimits(
       BroadcastLimits(
         JoinConf.broadcastBytes(conf, measured = false),
@@ -35,13 +33,15 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
         stored = query.storedBytes,
         sparkBytes = math.min(ResultLimit.bytes(spark), SparkLimits.broadcastBytes(conf))
       ),
-      cluster.memoryPerTask(spark.get(MEMORY_FRACTION)) * fraction,
+      cluster.memoryPerTask(spark) * conf.getConf(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION),
       conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES),
-      Option.when(spark.get(MEMORY_OFFHEAP_ENABLED))(
-        cluster.perTask(spark.get(MEMORY_OFFHEAP_SIZE).toDouble) * fraction
-      )
+      cluster.page(spark)
     )
   }
+
+  /** Bytes above which no side is broadcast, measured or not. */
+  lazy val largestBroadcast: Double =
+    cluster.broadcastLimit(limits.broadcast.largest, limits.broadcast.heapFraction)
 
   /** Whether the user prefers sort-merge joins. Spark's default says so too, but a default is no wish. */
   val mergePreferred: Boolean =

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.internal.config.MEMORY_FRACTION
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
@@ -82,8 +81,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
 
   private def cluster: Cluster = Cluster.of(SparkSession.active.sparkContext, conf)
 
-  private def memory: Double =
-    cluster.memoryPerTask(SparkSession.active.sparkContext.conf.get(MEMORY_FRACTION))
+  private def memory: Double = cluster.memoryPerTask(SparkSession.active.sparkContext.conf)
 
   /** A side that is brought into one partition computes all of its columns. */
   private def defersErrors(p: LogicalPlan): Boolean = p match {

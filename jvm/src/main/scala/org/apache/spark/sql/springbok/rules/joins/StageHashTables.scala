@@ -16,11 +16,28 @@ private[joins] object StageHashTables {
   /** @param plan a side of a join, whose own joins are decided and whose rows stay where they are */
   def of(plan: LogicalPlan, conf: SQLConf): Double = plan match {
     case j: Join => j.getTagValue(JoinState.decisionTag).fold(0.0)(joined(j, _, conf))
-    case a: Aggregate if staysInPlace(a.child, a.groupingExpressions, conf) => of(a.child, conf)
-    case w: Window if staysInPlace(w.child, w.partitionSpec, conf) => of(w.child, conf)
-    case _: Project | _: Filter => of(plan.children.head, conf)
-    case s: Sort if !s.global => of(s.child, conf)
-    case _ => 0
+    case other => inPlace(other, conf).fold(0.0)(of(_, conf))
+  }
+
+  /** Compressed bytes of the finished shuffles that the stage reads for such a plan, None if it reads anything else. */
+  def shuffled(plan: LogicalPlan, conf: SQLConf): Option[Double] = plan match {
+    case FinishedShuffle(s) => s.mapStats.map(_.bytesByPartitionId.sum.toDouble)
+    case j: Join =>
+      j.getTagValue(JoinState.decisionTag).flatMap { d =>
+        JoinChooser.streamed(j, d.choice.chosen).map(shuffled(_, conf)).getOrElse {
+          for (in <- d.input; l <- in.left.layout.shuffled; r <- in.right.layout.shuffled) yield l + r
+        }
+      }
+    case other => inPlace(other, conf).flatMap(shuffled(_, conf))
+  }
+
+  /** What an operator computes its rows of in the same stage. */
+  private def inPlace(plan: LogicalPlan, conf: SQLConf): Option[LogicalPlan] = plan match {
+    case a: Aggregate => Some(a.child).filter(staysInPlace(_, a.groupingExpressions, conf))
+    case w: Window => Some(w.child).filter(staysInPlace(_, w.partitionSpec, conf))
+    case _: Project | _: Filter => plan.children.headOption
+    case s: Sort if !s.global => Some(s.child)
+    case _ => None
   }
 
   private def joined(j: Join, d: JoinDecision, conf: SQLConf): Double = d.input.fold(0.0) { in =>

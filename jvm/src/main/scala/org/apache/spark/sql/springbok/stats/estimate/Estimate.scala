@@ -52,12 +52,8 @@ final case class Estimate(rows: Option[Rows], rowBytes: Double, columns: Attribu
   /** Bytes in memory that are not exceeded unless the statistics are wrong. */
   def boundBytes: Option[Double] = rows.map(_.bound * rowBytes)
 
-  /** Bytes in memory that are not exceeded however values are spread. */
+  /** Bytes in memory that are not exceeded however values are spread, if rows are as long as expected. */
   def mostBytes: Option[Double] = rows.map(_.most * rowBytes)
-
-  /** The same, if values of variable length whose length nothing tells are long. */
-  def mostBytes(output: Seq[Attribute]): Option[Double] =
-    rows.map(_.most * (rowBytes + Estimate.untoldBytes(output, columns)))
 
   /** Bytes of a row of this output that the statistics of its columns do not explain. They are of values of variable length. */
   def unexplainedBytes(output: Seq[Attribute]): Double =
@@ -113,13 +109,6 @@ object Estimate {
     }
     output.foldLeft(math.ceil(output.size / 64.0) * 8)((sum, a) => sum + bytes(a))
   }
-
-  /** By how many bytes a row may be longer than [[rowBytes]] because nothing tells how long some of its values are. */
-  private def untoldBytes(output: Seq[Attribute], columns: AttributeMap[ColumnStats]): Double =
-    output.count(a => !isFixed(a.dataType) && columns.get(a).flatMap(_.valueBytes).isEmpty) * longBytes
-
-  /** Bytes of a long value of variable length. Connectors such as Iceberg do not tell the length of strings. */
-  private val longBytes = 512.0
 
   /** Whether a row of these columns has values of variable length. */
   def varies(output: Seq[Attribute]): Boolean = output.exists(a => !isFixed(a.dataType))

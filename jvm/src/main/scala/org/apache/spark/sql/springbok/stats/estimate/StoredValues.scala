@@ -9,6 +9,9 @@ trait StoredValues {
   /** The most distinct values that there can be, None if that takes more than a look at dictionaries. */
   def mostDistinct: Option[Int] = None
 
+  /** Bytes of all values of the column in its table that are not exceeded, None if nothing proves that. */
+  def mostBytes: Option[Double] = None
+
   /** About how many distinct values there are, from a sample of the files; None if they do not tell. */
   def distinctCount: Option[Double] = None
 
@@ -32,7 +35,11 @@ trait StoredValues {
 }
 
 object StoredValues {
-  val unknown: StoredValues = new StoredValues {
+  val unknown: StoredValues = bounded(None)
+
+  /** Nothing is known but how long they are together. */
+  def bounded(bytes: Option[Double]): StoredValues = new StoredValues {
+    override def mostBytes: Option[Double] = bytes
     override def distinctValues: Option[ColumnValues] = None
     override def fractionWithin(low: Double, high: Double): Double = 1.0
   }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern._
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
-import org.apache.spark.sql.springbok.catalyst.{SparkPlanning, SparkTypes}
+import org.apache.spark.sql.springbok.catalyst.{Sides, SparkPlanning, SparkTypes}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate._
 
@@ -15,19 +15,13 @@ private[operator] object JoinStats {
 
   /** @param feedback what stages tell; None if they do not count */
   def apply(j: Join, l: Estimate, r: Estimate, feedback: Option[RuntimeFeedback]): Estimate = {
-    val keys = j match {
-      case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) => Some(lk -> rk)
-      case ExtractSingleColumnNullAwareAntiJoin(lk, rk) => Some(lk -> rk)
-      case _ => None
-    }
-    val left = uniqueness(j.left, keys.map(_._1), l, feedback)
-    val right = uniqueness(j.right, keys.map(_._2), r, feedback)
-    val columns = JoinColumns(j, keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }, l, r, left, right)
+    val keys = equated(j)
+    val unique = uniqueness(j, l, r, feedback)
+    val equal = keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }
+    val columns = JoinColumns(j, equal, l, r, unique.left, unique.right)
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val domain = keys.fold(1.0) { case (lk, rk) => KeyDomain.of(lk, rk, l, r) }
-      val proofNeeded = feedback.isDefined && settled(j)
-      def once(u: Uniqueness) = if (proofNeeded) u.proven else u.believed
-      val (leftOnce, rightOnce) = (once(left), once(right))
+      val Sides(leftOnce, rightOnce) = once(j, unique, feedback)
       val found = matches(lr, rr, domain, leftOnce, rightOnce)
       // Of the left side's keys, those that the right side has.
       def matching =
@@ -50,6 +44,34 @@ private[operator] object JoinStats {
         all <- unfiltered(j, n, Keyed(j.left, l, lr, lk), Keyed(j.right, r, rr, rk), f)
       } yield all
     undone.fold(e)(n => e.withRows(Some(n)))
+  }
+
+  private def equated(j: Join): Option[(Seq[Expression], Seq[Expression])] = j match {
+    case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) => Some(lk -> rk)
+    case ExtractSingleColumnNullAwareAntiJoin(lk, rk) => Some(lk -> rk)
+    case _ => None
+  }
+
+  private def uniqueness(
+      j: Join,
+      l: Estimate,
+      r: Estimate,
+      feedback: Option[RuntimeFeedback]
+  ): Sides[Uniqueness] = {
+    val keys = equated(j)
+    Sides(
+      uniqueness(j.left, keys.map(_._1), l, feedback),
+      uniqueness(j.right, keys.map(_._2), r, feedback)
+    )
+  }
+
+  /** Whether each key is there once on a side, as far as what is held in memory may rely on it. */
+  def once(j: Join, l: Estimate, r: Estimate, feedback: Option[RuntimeFeedback]): Sides[Boolean] =
+    once(j, uniqueness(j, l, r, feedback), feedback)
+
+  private def once(j: Join, u: Sides[Uniqueness], feedback: Option[RuntimeFeedback]): Sides[Boolean] = {
+    val proofNeeded = feedback.isDefined && settled(j)
+    u.map(side => if (proofNeeded) side.proven else side.believed)
   }
 
   /** With what was measured below of values of variable length, but not of broadcasts: those are measured in whole pages. */

@@ -86,6 +86,9 @@ final class PlanStats(
     }
   }
 
+  /** Bytes in memory of a plan's rows that are not exceeded, None if nothing bounds them. */
+  def mostBytes(plan: LogicalPlan): Option[Double] = new MostBytes(this, feedback).of(plan)
+
   /** What was left out of a relation's statistics, and why. */
   def ignored(relation: LogicalRelation): Seq[Reason] = relations.ignored(relation)
 

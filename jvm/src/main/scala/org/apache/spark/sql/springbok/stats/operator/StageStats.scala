@@ -24,7 +24,7 @@ private[operator] object StageStats {
   }
 
   /** A cached table counts the bytes of its columns and not of rows, and knows nothing of the operators on its scan. */
-  private def isCache(s: LogicalQueryStage): Boolean =
+  def isCache(s: LogicalQueryStage): Boolean =
     s.physicalPlan
       .collectFirst { case q: QueryStageExec => q }
       .exists(_.isInstanceOf[TableCacheQueryStageExec])

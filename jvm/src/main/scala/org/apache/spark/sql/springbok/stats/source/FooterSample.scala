@@ -116,5 +116,5 @@ private[springbok] object FooterSample {
 
   /** Roughly the bytes of the heap. */
   private def heap(g: RowGroup): Long =
-    (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size + g.types.size) * 64L + 200
+    (g.ranges.size + g.sizes.size + g.nulls.size + g.precisions.size + g.types.size + g.mostSizes.size) * 64L + 200
 }

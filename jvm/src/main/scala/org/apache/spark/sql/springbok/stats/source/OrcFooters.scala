@@ -37,12 +37,14 @@ private[springbok] object OrcFooters {
       (name, t) <- schema.getFieldNames.asScala.zip(schema.getChildren.asScala).toSeq
       if t.getId < stats.length
     } yield (name, t, stats(t.getId))
+    val sizes = columns.flatMap { case (name, _, s) => bytes(s).map(name -> _) }.toMap
     RowGroup(
       rows,
       columns.flatMap { case (name, t, s) => range(t, s).map(name -> _) }.toMap,
-      columns.flatMap { case (name, _, s) => bytes(s).map(name -> _) }.toMap,
+      sizes,
       columns.map { case (name, _, s) => name -> (rows - s.getNumberOfValues) }.toMap,
-      types = columns.map { case (name, t, _) => name -> typeName(t) }.toMap
+      types = columns.map { case (name, t, _) => name -> typeName(t) }.toMap,
+      mostSizes = sizes
     )
   }
 

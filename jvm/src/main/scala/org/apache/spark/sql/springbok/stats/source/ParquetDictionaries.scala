@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.StatsConf
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues, SampledRows}
-import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many, Numbers}
+import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many, Numbers, Sized}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -74,6 +74,14 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
     )
   }
 
+  /**
+   * Bytes of all values of a string column that are not exceeded, from the dictionaries of all row groups. None if not all of
+   * them could be read.
+   */
+  def mostBytes(column: String): Option[Double] = read(column, Wanted.Sizes)
+    .filter(_.whole)
+    .map(_.groups.collect { case s: Sized => s.most.toDouble }.sum)
+
   /** What the row groups that are read tell, and whether they are all of the table. */
   private def read(column: String, wanted: Wanted): Option[FileValues] = files.flatMap { files =>
     val found = read(files, Seq(column), wanted)
@@ -92,8 +100,9 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
   private def read(files: TableFiles, columns: Seq[String], wanted: Wanted): Seq[Option[FileValues]] = {
     val start = System.nanoTime()
     val end = start + leftNs.get()
+    val chosen = if (wanted == Wanted.Sizes) 0 until files.size else Seq(0, files.size - 1).distinct
     val parts =
-      for (i <- Seq(0, files.size - 1).distinct; c <- columns)
+      for (i <- chosen; c <- columns)
         yield FileColumnPart(files(i), names.inFiles(c), wanted)
     val found =
       RemoteReads.of[FileColumnPart, FileValues](parts, _.file, recall(_).isDefined, cache.fail) { p =>
@@ -129,6 +138,9 @@ private[springbok] object ParquetDictionaries {
 
     /** A sample of the rows of a numeric column. */
     case object Numbers extends Wanted
+
+    /** The bytes of all values. */
+    case object Sizes extends Wanted
   }
 
   /** What is wanted of a column of a file. */
@@ -140,7 +152,7 @@ private[springbok] object ParquetDictionaries {
     val other = p.wanted match {
       case Wanted.Listed => Some(Wanted.Values)
       case Wanted.Values => Some(Wanted.Listed)
-      case Wanted.Numbers => None
+      case Wanted.Numbers | Wanted.Sizes => None
     }
     def listed = other.flatMap(o => cache.recall(p.copy(wanted = o)))
     cache.recall(p).orElse(listed.filter(_.flatten.exists(v => needNoSample(v.groups))))
@@ -149,7 +161,7 @@ private[springbok] object ParquetDictionaries {
   private def needNoSample(groups: Seq[RowGroupValues]): Boolean = groups.forall {
     case f: Few => f.even
     case _: Counted => true
-    case _: Many | _: Numbers => false
+    case _: Many | _: Numbers | _: Sized => false
   }
 
   /** Roughly: the bytes of each value, and those of its objects and its place. */
@@ -201,12 +213,21 @@ private[springbok] object ParquetDictionaries {
     try {
       val groups = reader.getRowGroups.asScala.zipWithIndex.filter(_._1.getRowCount > 0).toSeq
       val chosen = for {
-        (g, i) <- groups.take(1) ++ groups.drop(1).takeRight(groupsOfFile - 1)
+        (g, i) <-
+          if (part.wanted == Wanted.Sizes) groups
+          else groups.take(1) ++ groups.drop(1).takeRight(groupsOfFile - 1)
         c <- g.getColumns.asScala.find(_.getPath.toDotString == part.column)
       } yield Chunk(g, i, c)
       val found =
         if (part.wanted == Wanted.Numbers)
           all(chosen)(c => ChunkSample.numbers(reader, c.index, c.column))
+        else if (part.wanted == Wanted.Sizes)
+          all(chosen) { c =>
+            ParquetFooters
+              .countedBytes(c.column)
+              .map(Sized(_))
+              .orElse(RowGroupValues.listedBytes(reader, c.group, c.column))
+          }
         else if (chosen.forall(c => RowGroupNumbers.is(c.column)))
           all(chosen)(c => RowGroupNumbers.read(reader, c.group, c.column))
         else texts(reader, chosen, part.wanted == Wanted.Values)

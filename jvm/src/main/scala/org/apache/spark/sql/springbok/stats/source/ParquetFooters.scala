@@ -37,7 +37,17 @@ private[springbok] object ParquetFooters {
         case _ => None
       }
     }
-    RowGroup(block.getRowCount, ranges.toMap, sizes, nulls.toMap, precisions.toMap)
+    val most = block.getColumns.asScala.iterator
+      .filter(c => c.getPath.size() == 1 && binary(c))
+      .flatMap(c => countedBytes(c).map(c.getPath.toDotString -> _))
+    RowGroup(
+      block.getRowCount,
+      ranges.toMap,
+      sizes,
+      nulls.toMap,
+      precisions.toMap,
+      mostSizes = most.toMap
+    )
   }
 
   private def binary(c: ColumnChunkMetaData): Boolean =
@@ -52,6 +62,17 @@ private[springbok] object ParquetFooters {
     def bytes = SparkChunks.unencodedBytes(c).getOrElse(if (c.hasDictionaryPage) decodedBytes(c) else 0L)
     words + (if (binary(c)) math.max(c.getTotalUncompressedSize, bytes) else 0L)
   }
+
+  /** Bytes of a chunk's values that are not exceeded: as its writer has counted them, or as they are stored one after another. */
+  private[source] def countedBytes(c: ColumnChunkMetaData): Option[Long] = SparkChunks
+    .unencodedBytes(c)
+    .orElse(Option.when(!c.hasDictionaryPage && storedWhole(c))(c.getTotalUncompressedSize))
+
+  /** Whether each value is stored in full, in its page or in the dictionary: other encodings leave out what values begin with. */
+  private[source] def storedWhole(c: ColumnChunkMetaData): Boolean =
+    c.getEncodings.asScala.forall(e => e.usesDictionary || wholeEncodings(e.name))
+
+  private val wholeEncodings = Set("PLAIN", "RLE", "BIT_PACKED", "DELTA_LENGTH_BYTE_ARRAY")
 
   /**
    * Bytes of the values of a chunk with a dictionary that its writer has not counted: each as long as the smallest and the

@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, ValueRange}
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * What a table's partitions tell of a column that it is partitioned by.
@@ -15,11 +16,14 @@ import org.apache.spark.sql.types.StructType
  *   number of distinct values
  * @param nulls
  *   fraction of all partitions whose value is null
+ * @param longest
+ *   bytes of the longest text
  */
 final private[springbok] case class PartitionColumn(
     distinct: Double,
     range: Option[ValueRange],
-    nulls: Double
+    nulls: Double,
+    longest: Option[Long]
 )
 
 /** The columns that a table is partitioned by: from its listing, or from the paths of its files. */
@@ -81,7 +85,8 @@ private[springbok] object PartitionColumns {
     PartitionColumn(
       present.distinct.size.toDouble,
       Option.when(numbers.nonEmpty && numbers.size == present.size)(ValueRange(numbers.min, numbers.max)),
-      (values.size - present.size).toDouble / values.size
+      (values.size - present.size).toDouble / values.size,
+      present.collect { case t: UTF8String => t.numBytes.toLong }.maxOption
     )
   }
 }

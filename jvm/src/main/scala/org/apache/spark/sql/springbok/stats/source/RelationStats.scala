@@ -93,9 +93,11 @@ final private[springbok] class RelationStats {
       val exact = n.source == Source.Footer && footer.exists(_.exact)
       r.output.map { a =>
         val partition = partitions.get(a.name)
-        val facts = columnFacts(a, n.value, catalog.flatMap(_.colStats.get(a.name)), partition, footer)
+        val analyzed = catalog.flatMap(_.colStats.get(a.name))
+        val facts = columnFacts(a, n.value, analyzed, partition, footer)
         val present = n.value * (1 - facts.nullFraction.getOrElse(0.0))
-        val inFiles = new FileColumn(a, present, footer.filter(_ => partition.isEmpty), dictionaries)
+        val longest = partition.flatMap(_.longest).orElse(analyzed.flatMap(_.maxLen)).map(_ * n.most)
+        val inFiles = new FileColumn(a, present, footer.filter(_ => partition.isEmpty), dictionaries, longest)
         a -> facts.stats(a.dataType, table, exact, inFiles)
       }
     }
@@ -152,8 +154,10 @@ final private[springbok] class RelationStats {
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val table = ColumnStats.Table(n.value, output.headOption.map(_.exprId))
       output.map { a =>
-        val facts = reportedFacts(s.attributeStats.get(a).getOrElse(ColumnStat()), n.value)
-        a -> facts.stats(a.dataType, table, exact = false, StoredValues.unknown)
+        val column = s.attributeStats.get(a).getOrElse(ColumnStat())
+        val longest = column.maxLen.flatMap(l => rows.map(_.most * l))
+        val facts = reportedFacts(column, n.value)
+        a -> facts.stats(a.dataType, table, exact = false, StoredValues.bounded(longest))
       }
     }
     val e = estimate(output, rows, columns)
@@ -190,13 +194,21 @@ final private[springbok] class RelationStats {
  *   rows in which it is not null
  * @param footers
  *   None if they do not tell of the column
+ * @param longest
+ *   bytes of all values if each is as long as the longest one of the partitions, or that was analyzed
  */
 final private class FileColumn(
     a: Attribute,
     present: Double,
     footers: Option[TableFooters],
-    val dictionaries: ParquetDictionaries
+    val dictionaries: ParquetDictionaries,
+    longest: Option[Double]
 ) extends StoredValues {
+  override lazy val mostBytes: Option[Double] = {
+    def listed = footers.filter(_.allRead).flatMap(_ => textInDictionary).flatMap(dictionaries.mostBytes)
+    footers.flatMap(_.mostBytes(name)).orElse(longest).orElse(listed)
+  }
+
   override lazy val distinctValues: Option[ColumnValues] = textInDictionary.flatMap(dictionaries.values)
 
   override lazy val mostDistinct: Option[Int] = textInDictionary.flatMap(dictionaries.mostDistinct)

@@ -6,7 +6,9 @@ import org.apache.spark.sql.springbok.stats.estimate.ValueRange
  * A row group of a Parquet file, or a stripe of an ORC file. The maps are by the names of columns.
  *
  * @param sizes
- *   bytes of a column's values
+ *   bytes of a column's values, about
+ * @param mostSizes
+ *   bytes of a column's values that are not exceeded
  * @param nulls
  *   number of nulls
  * @param precisions
@@ -20,7 +22,8 @@ final case class RowGroup(
     sizes: Map[String, Long],
     nulls: Map[String, Long] = Map.empty,
     precisions: Map[String, Int] = Map.empty,
-    types: Map[String, String] = Map.empty
+    types: Map[String, String] = Map.empty,
+    mostSizes: Map[String, Long] = Map.empty
 ) {
 
   /** The same with other names of columns; those that get none are left out. */
@@ -32,7 +35,8 @@ final case class RowGroup(
       sizes = each(sizes),
       nulls = each(nulls),
       precisions = each(precisions),
-      types = each(types)
+      types = each(types),
+      mostSizes = each(mostSizes)
     )
   }
 

@@ -50,6 +50,9 @@ private[source] object RowGroupValues {
    */
   final case class Counted(distinct: Double, present: Double, sketch: HllSketch) extends RowGroupValues
 
+  /** Bytes of all values that are not exceeded. */
+  final case class Sized(most: Long) extends RowGroupValues
+
   /** Larger dictionaries are not read: bytes as stored, bytes in memory, values. */
   private val maxStored = 256L << 10
   private val maxBytes = 1 << 20
@@ -91,6 +94,18 @@ private[source] object RowGroupValues {
           Few(texts.toSet, even(c, page.getUncompressedSize.toLong, texts.size), present(c).toDouble)
         }
       }
+
+  /** As if each value were the longest of the dictionary. Those that are not in it are part of what is stored. */
+  def listedBytes(reader: ParquetFileReader, g: BlockMetaData, c: ColumnChunkMetaData): Option[Sized] = {
+    val stored = c.getFirstDataPageOffset - c.getStartingPos
+    if (!isBinary(c) || !c.hasDictionaryPage || stored > maxBytes || !ParquetFooters.storedWhole(c)) None
+    else
+      dictionary(reader, g, c).filter(_._1.getUncompressedSize <= maxBytes).map { case (_, decode) =>
+        val values = decode()
+        val longest = (0 to values.getMaxId).map(values.decodeToBinary(_).length.toLong).maxOption
+        Sized(c.getTotalUncompressedSize + present(c) * longest.getOrElse(0L))
+      }
+  }
 
   /** The dictionary of a chunk as it is stored, and what decodes it. */
   private[source] def dictionary(

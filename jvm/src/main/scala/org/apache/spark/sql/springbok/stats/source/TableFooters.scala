@@ -26,7 +26,7 @@ final case class TableFooters(
 ) {
   def exact: Boolean = allRead && plain
 
-  private def allRead: Boolean = filesRead == files
+  def allRead: Boolean = filesRead == files
 
   // A table with many row groups is asked for the same columns at each planning and re-planning.
   private val columns = new ConcurrentHashMap[String, FooterColumn]()
@@ -38,6 +38,12 @@ final case class TableFooters(
 
   /** Average bytes of a value of variable length, before compression. */
   def valueBytes(name: String): Option[Double] = column(name).valueBytes
+
+  /**
+   * Bytes of all values of a column of variable length, before compression. They are not exceeded: rows that a log has deleted
+   * are counted too. None if a file was not read, or does not say.
+   */
+  def mostBytes(name: String): Option[Double] = if (allRead) column(name).mostBytes else None
 
   /** The range over all row groups with a value, None if one of them lacks it. */
   def range(name: String): Option[ValueRange] = column(name).range
@@ -96,6 +102,11 @@ final private class FooterColumn(name: String, groups: Seq[RowGroup]) {
     val rows = groups.map(_.rows).sum
     val sizes = groups.flatMap(_.sizes.get(name))
     Option.when(rows > 0 && sizes.nonEmpty)(sizes.sum.toDouble / rows)
+  }
+
+  lazy val mostBytes: Option[Double] = {
+    val sizes = groups.filter(g => g.rows > 0 && !g.allNull(name)).map(_.mostSizes.get(name))
+    Option.when(sizes.forall(_.isDefined))(sizes.flatten.sum.toDouble)
   }
 
   /** The range and the number of values of each row group that has some; empty if one of them lacks its range. */

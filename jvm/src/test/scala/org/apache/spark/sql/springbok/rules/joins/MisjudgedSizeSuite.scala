@@ -109,6 +109,24 @@ class MisjudgedSizeSuite extends SpringbokTest {
     spark.sql("UNCACHE TABLE wide"): Unit
   }
 
+  // 400,000 rows of `rpad(c, 4000, ' ')` were once broadcast as if they took a few bytes, and filled the driver's heap.
+  test("what nothing bounds is shuffled first, and broadcast if its bytes turn out to be few") {
+    def sql(x: String) =
+      s"SELECT count(*), max(length(e.x)) FROM facts f JOIN (SELECT k, $x AS x FROM few) e ON f.k = e.k"
+    conf("spark.sql.autoBroadcastJoinThreshold" -> "1k", JoinConf.BROADCAST_BYTES_LIMIT.key -> "200k") {
+      val long = record(same(sql("rpad(cast(g AS STRING), 4000, ' ')"))).joins.head
+      for (d <- Seq(long.planned, long.latest))
+        assert(!d.get.choice.distribution.contains(Distribution.Broadcast), d)
+      assert(codes(long.planned.get)("ROWS_MAY_BE_LONG") && codes(long.latest.get)("BUILD_SIDE_TOO_BIG"))
+      val short = record(same(sql("rpad(cast(g AS STRING), 5, ' ')"))).joins.head
+      assert(codes(short.planned.get)("ROWS_MAY_BE_LONG") && !codes(short.latest.get)("ROWS_MAY_BE_LONG"))
+      val known = planned(sql("concat('g', cast(g AS STRING))"))
+      assert(known.choice.distribution.contains(Distribution.Broadcast), known)
+    }
+    // Spark itself broadcasts a side that it takes for small.
+    assert(!ruledOut(sql("rpad(cast(g AS STRING), 4000, ' ')"))("ROWS_MAY_BE_LONG"))
+  }
+
   // Once its stage had finished, a cached table was as wide as its columns' own bytes: 1 for a BOOLEAN, which takes 8 in a row.
   test("a cached table of small columns is as wide as its rows in memory") {
     val flags = (1 to 40).map(i => s"id % $i = 0 AS b$i").mkString(", ")
@@ -149,7 +167,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
       noSparkBroadcast
     )(record(same(sql)).joins.map(_.latest.get))
     // One of these leaves room for one table and not for two.
-    val each = Seq(0.003, 0.006, 0.012, 0.024, 0.05, 0.1).map(chosen)
+    val each = Seq(0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8).map(chosen)
     assert(
       each.exists(joins =>
         joins.map(_.choice.chosen).distinct.size == 2 && joins.exists(codes(_)("HASH_TABLES_TOO_BIG"))

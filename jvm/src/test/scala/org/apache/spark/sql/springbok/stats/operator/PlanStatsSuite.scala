@@ -432,18 +432,6 @@ class PlanStatsSuite extends SpringbokTest {
     assert(estimate("SELECT length(t) FROM texts").rowBytes == 16)
   }
 
-  // A connector tells no lengths, and neither does a function of users.
-  test("texts whose length nothing tells may be long") {
-    val told = estimate("SELECT k, t FROM texts")
-    val untold = estimate("SELECT k, lpad('a', k, 'b') AS x FROM texts")
-    def most(sql: String) = {
-      val e = estimate(sql)
-      e.mostBytes(execution(spark.sql(sql)).optimizedPlan.output).get - e.mostBytes.get
-    }
-    assert(most("SELECT k, t FROM texts") == 0 && told.mostBytes.exists(_ > 2000 * 1000))
-    assert(most("SELECT k, lpad('a', k, 'b') AS x FROM texts") == 2000 * 512 && untold.rowBytes < 100)
-  }
-
   test("groups: nulls are one more, and no column has no group") {
     val flags = (1 to 5).map(i => s"IF(id % ${i + 1} = 0, 1, NULL) AS f$i").mkString(", ")
     table("flagged", s"SELECT id % 10 AS k, $flags, CAST(NULL AS INT) AS none FROM range(10000)")
