@@ -72,7 +72,7 @@ def _value(name: str, key: str, value: Any) -> str:
     elif kind == "double":
         fits = _DOUBLE.fullmatch(text) is not None
     elif kind == "bytes":
-        fits = size_bytes(text) is not None or text in allowed
+        fits = size_bytes(text) is not None or text.lower() in allowed
     elif kind == "time":
         fits = _TIME.fullmatch(text) is not None
     else:

@@ -16,7 +16,13 @@ object ClusterConf extends ConfArea {
     )
 
   val EXECUTOR_MEMORY: ConfigEntry[Long] =
-    bytes("cluster.executorMemory", 0L, _ >= 0, "The size must be 0 or more bytes.")(
+    bytes(
+      "cluster.executorMemory",
+      0L,
+      // Spark's own setting takes a number without a unit for MiB.
+      v => v == 0 || v >= (1L << 20),
+      "The size must be 0 or at least 1m, with a unit such as 8g."
+    )(
       "Heap of one executor, in bytes, that the cost model assumes. If 0, it is read from the running cluster."
     )
 }
