@@ -25,7 +25,8 @@ class ManyHashTablesSuite extends SpringbokTest {
       def keyOf(i: Int) = key.replace("s.", s"s$i.").replace(" i", s" $i")
       val n = 12
       val sums = (1 to n).map(i => s"sum(s$i.v)").mkString(", ")
-      val all = (1 to n).map(i => s"JOIN t s$i ON ${keyOf(0).replace("s0.", "t.")} = ${keyOf(i)}").mkString(" ")
+      val all =
+        (1 to n).map(i => s"JOIN t s$i ON ${keyOf(0).replace("s0.", "t.")} = ${keyOf(i)}").mkString(" ")
       val df = same(s"SELECT count(*), $sums FROM t $all")
       assert(joins(df).exists(_.isInstanceOf[SortMergeJoinExec]), joins(df).map(_.nodeName))
     }
