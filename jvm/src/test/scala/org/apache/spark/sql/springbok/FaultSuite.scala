@@ -33,7 +33,7 @@ class FaultSuite extends SpringbokTest {
   // Adaptive execution found the broadcast below the join and as what its scan waits for, and reported its failure twice.
   test("rows of a broadcast that fail raise Spark's own error") {
     val failing =
-      s"""SELECT /*+ BROADCAST(f), RUNTIME_FILTER(f) */ f.v, q FROM (SELECT k, v, 100 / (v % 13) AS q FROM fact) f
+      """SELECT /*+ BROADCAST(f), RUNTIME_FILTER(f) */ f.v, q FROM (SELECT k, v, 100 / (v % 13) AS q FROM fact) f
                      |JOIN mid m ON f.k = m.k""".stripMargin
     conf(SQLConf.ANSI_ENABLED.key -> "true") {
       for (_ <- 1 to 10) {
