@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +19,9 @@ from springbok.reports import Report
 from springbok.tpch import generate, load, query
 
 from benchmarks.harness import data
+
+# Python's workers run in the environment of the tests.
+os.environ["PYSPARK_PYTHON"] = sys.executable
 
 _STRATEGIES = "broadcast hash|shuffled hash|sort-merge|broadcast nested loop|cartesian"
 

@@ -97,7 +97,7 @@ def test_filters(jvm: Any, reports: list[Report]) -> None:
         for own, other in zip(r.filters, seq(jvm.ReportJson.read(r.to_json()).filters()), strict=True):
             assert words.removed(own) == jvm.Words.removed(other)
             assert str(own.reason).removesuffix(f" [{own.reason.setting}]") == jvm.Words.reason(other.reason())
-            told = [option(jvm.Words.told(other)), option(jvm.Words.kept(other)), *seq(jvm.Words.late(other))]
+            told = [option(jvm.Words.told(other)), *seq(jvm.Words.late(other))]
             assert all(text in words.effect(own) for text in told if text)
             target = option(jvm.Words.target(other))
             assert target is None or f" {target} <- " in words.filter_name(own)
