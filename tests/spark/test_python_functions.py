@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 import springbok
-from pyspark.sql import SparkSession
-from pyspark.sql.functions import udf
+from pyspark.sql import SparkSession, Window
+from pyspark.sql.functions import udf, udtf
 from pyspark.sql.pandas.functions import pandas_udf
 
 
@@ -30,3 +31,33 @@ def test_a_key_that_python_computes(spark: SparkSession) -> None:
     joined = left.join(spark.range(5).withColumnRenamed("id", "k"), "k")
     assert joined.count() == 10
     assert not springbok.report(joined).failures
+
+
+def test_functions_of_python_in_other_places(spark: SparkSession) -> None:
+    mean: Any = pandas_udf(lambda values: float(values.mean()), "double")  # type: ignore[call-overload]
+
+    @udtf(returnType="twice bigint")
+    class Twice:
+        def eval(self, n: int) -> Iterator[tuple[int]]:
+            yield (n * 2,)
+
+    spark.udtf.register("twice", Twice)
+    left = spark.range(1000).selectExpr("id % 10 AS k", "id AS v")
+    right = spark.range(5).withColumnRenamed("id", "k")
+    joined = left.join(right, "k")
+    joined.createOrReplaceTempView("joined")
+    grouped = joined.groupBy("k")
+    queries = [
+        joined.withColumn("m", mean("v").over(Window.partitionBy("k"))),
+        joined.join(grouped.agg(mean("v").alias("m")), "k").where("m > 497.5"),
+        joined.join(grouped.agg(mean("v").cast("bigint").alias("v")), ["k", "v"], "left_semi"),
+        grouped.applyInPandas(lambda rows: rows.head(1), "k bigint, v bigint").join(right, "k"),
+        grouped.cogroup(right.groupBy("k")).applyInPandas(lambda a, b: a.head(len(b)), "k bigint, v bigint"),
+        spark.sql("SELECT * FROM joined, LATERAL twice(v) t JOIN range(50) r ON t.twice = r.id"),
+    ]
+    for df, rows in zip(queries, [500, 300, 0, 5, 5, 13], strict=True):
+        assert df.count() == rows
+        assert not springbok.report(df).failures
+        with springbok.disabled(spark):
+            expected = sorted(df.select("*").collect())
+        assert sorted(df.select("*").collect()) == expected

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 import springbok
+from springbok.jar import Spark
 from springbok.tpch import query
 
 JOB = """
@@ -29,16 +30,17 @@ df = spark.sql(sql)
 on = df.collect()
 import springbok
 used = [f.target_table for f in springbok.report(df).filters if f.status == "used"]
+section = "== Extended Information (Springbok) ==" in spark.sql("EXPLAIN " + sql).head()[0]
 spark.conf.set("spark.springbok.enabled", "false")
 off = spark.sql(sql).collect()
-print("RESULT", on == off and len(on) == 10, sorted(used))
+print("RESULT", on == off and len(on) == 10, sorted(used), section)
 spark.stop()
 """
 
 
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
 def test_spark_submit(master: str, tpch: Path, tmp_path: Path) -> None:
-    """The three lines of the README, on one JVM and on executors of their own."""
+    """The command of install.md, on one JVM and on executors of their own."""
     (tmp_path / "job.py").write_text(JOB)
     (tmp_path / "q3.sql").write_text(query("q3"))
     home = Path(pyspark.__file__).parent
@@ -53,4 +55,5 @@ def test_spark_submit(master: str, tpch: Path, tmp_path: Path) -> None:
     env = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300)
     result = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
-    assert result == ["RESULT True ['lineitem', 'orders']"], (done.stdout[-500:], done.stderr[-3000:])
+    section = Spark(pyspark.__version__).explains
+    assert result == [f"RESULT True ['lineitem', 'orders'] {section}"], (done.stdout[-500:], done.stderr[-3000:])

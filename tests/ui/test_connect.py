@@ -21,6 +21,8 @@ import springbok
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
 out = {"active": springbok.is_active(spark)}
+explain = "EXPLAIN SELECT * FROM range(9) JOIN range(5) USING (id)"
+out["section"] = "== Extended Information (Springbok) ==" in spark.sql(explain).head()[0]
 spark.range(100000).selectExpr("id", "id % 1000 AS k").write.mode("overwrite").parquet("facts")
 spark.range(1000).selectExpr("id AS k", "concat('n', id) AS name").write.mode("overwrite").parquet("dims")
 for t in ("facts", "dims"):
@@ -93,6 +95,7 @@ def test_reports_of_a_connect_session(tmp_path: Path) -> None:
     with server(tmp_path, *conf) as address:
         out = client(tmp_path, address)
     assert "error" not in out, out["error"]
+    assert out["section"] is springbok.jar.installed().explains
     assert out["active"] is True and out["planned"] == ["planned", 1] and out["rows"] == 100
     assert "has not run in this session" in str(out["not run"])
     assert out["ran"] == ["executed", 1, True] and out["page"] == "<!doctype html>" and out["last"] is True

@@ -1,10 +1,13 @@
 package org.apache.spark.sql.springbok
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
+import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, UnresolvedHint}
+import org.apache.spark.sql.catalyst.analysis.AnalysisContext
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Literal}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
 import org.apache.spark.sql.classic.SparkSession
@@ -19,37 +22,80 @@ import org.apache.spark.unsafe.types.UTF8String
  * JVM gets reports as well: Spark Connect, Thrift and JDBC. The query itself does not run.
  *
  * Parameters: none for the plan; `observed` for the last run, null if there is none; or settings such as
- * `spark.springbok.enabled=false`, under which the query is planned.
+ * `spark.springbok.enabled=false`, under which the query is planned. Others, and settings that Spark refuses, are ignored with
+ * the warning that Spark gives for a hint that it does not know.
+ *
+ * The report is that of the whole statement if the hint is on its query: an ORDER BY, a LIMIT, a WITH or an INSERT around it
+ * belongs to it, and does not run either. In a query of a FROM, the hint replaces that query alone. Elsewhere, as in EXISTS or in
+ * a view, where the rows of a report would make the statement fail, it is left to Spark, which warns and ignores it.
  *
  * It rewrites no query without the hint. No answer can change, because a query with the hint asks for its report.
  */
 final private[springbok] class ReportHint(session: SparkSession) extends Rule[LogicalPlan] {
   import ReportHint._
 
-  override def apply(plan: LogicalPlan): LogicalPlan =
-    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-      case h: UnresolvedHint if h.name.equalsIgnoreCase(name) && h.child.resolved =>
-        val json = report(h.child, SparkPlanning.hintParameters(h).map(text))
-        LocalRelation(
-          Seq(AttributeReference(column, StringType)()),
-          Seq(InternalRow(UTF8String.fromString(json)))
-        )
-    }
-
-  /** Null if a run is asked for and there is none. */
-  private def report(query: LogicalPlan, parameters: Seq[String]): String = {
-    val qe: QueryExecution = session.sessionState.executePlan(query, CommandExecutionMode.SKIP)
-    val settings = parameters.collect { case setting(key, value) => key -> value }.toMap
-    if (parameters.contains(observed)) LastReports.of(qe)
-    else if (settings.nonEmpty) WhatIf.json(qe, settings.asJava)
-    else SpringbokReport.json(qe)
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val context = AnalysisContext.get
+    if (!plan.containsPattern(UNRESOLVED_HINT) || context.outerPlan.isDefined || context.nestedViewDepth > 0)
+      plan
+    else
+      ofStatement(plan) match {
+        case Some((hint, statement)) => report(statement, hint)
+        case None =>
+          plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
+            // A part of a query may refer to what is outside of it.
+            case h @ Asks(query) if query.resolved => Try(report(query, h)).getOrElse(h)
+          }
+      }
   }
 
-  /** A parameter that is no text is none of those above, and is ignored. */
-  private def text(e: Expression): String = if (e.foldable) String.valueOf(e.eval()) else e.sql
+  /** The hint on the statement's own query, and the statement without it. */
+  private def ofStatement(plan: LogicalPlan): Option[(UnresolvedHint, LogicalPlan)] = plan match {
+    case h @ Asks(query) => Some(h -> query)
+    case _: Command | _: ParsedStatement | _: WithCTE | _: WithWindowDefinition | _: Sort | _: GlobalLimit |
+        _: LocalLimit | _: Offset | _: UnresolvedHint | _: ResolvedHint =>
+      plan.children.view.flatMap(c => ofStatement(c).map(c -> _)).headOption.map {
+        case (child, (hint, without)) =>
+          hint -> plan.withNewChildren(plan.children.map(c => if (c eq child) without else c))
+      }
+    case _ => None
+  }
+
+  private def report(query: LogicalPlan, hint: UnresolvedHint): LogicalPlan = {
+    val json = this.json(query, hint)
+    LocalRelation(
+      Seq(AttributeReference(column, StringType)()),
+      Seq(InternalRow(UTF8String.fromString(json)))
+    )
+  }
+
+  /** Null if a run is asked for and there is none. */
+  private def json(query: LogicalPlan, hint: UnresolvedHint): String = {
+    val qe: QueryExecution = session.sessionState.executePlan(query, CommandExecutionMode.SKIP)
+    val parameters = SparkPlanning.hintParameters(hint)
+    val texts = parameters.collect { case Literal(text: UTF8String, _: StringType) => text.toString }
+    val settings = texts.collect { case setting(key, value) => key -> value }.toMap
+    def ignored(): Unit = conf.hintErrorHandler.hintNotRecognized(hint.name, parameters)
+    if (parameters.size > settings.size + texts.count(_ == observed)) ignored()
+    if (texts.contains(observed)) LastReports.of(qe)
+    else if (settings.isEmpty) SpringbokReport.json(qe)
+    else
+      try WhatIf.json(qe, settings.asJava)
+      catch {
+        case _: IllegalArgumentException | _: AnalysisException =>
+          ignored()
+          SpringbokReport.json(qe)
+      }
+  }
 }
 
 private[springbok] object ReportHint {
+
+  /** The query that is to be replaced by its report. */
+  private object Asks {
+    def unapply(h: UnresolvedHint): Option[LogicalPlan] = Option.when(h.name.equalsIgnoreCase(name))(h.child)
+  }
+
   val name = "SPRINGBOK_REPORT"
   val column = "springbok_report"
   private val observed = "observed"

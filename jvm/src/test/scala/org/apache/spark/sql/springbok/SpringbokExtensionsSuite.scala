@@ -230,6 +230,10 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     assert(e.getMessage.contains("GLOBAL"))
     intercept[IllegalArgumentException](spark.conf.set("spark.springbok.runtimeFilter.inLimit", "-1"))
     intercept[IllegalArgumentException](spark.conf.set("spark.springbok.join.broadcastMemoryFraction", "2"))
+    // MiB in spark.executor.memory, and once 8 KB here.
+    val bare =
+      intercept[IllegalArgumentException](spark.conf.set("spark.springbok.cluster.executorMemory", "8192"))
+    assert(bare.getMessage.contains("with a unit such as 8g"))
   }
 
   test("the generated files are those of the settings") {

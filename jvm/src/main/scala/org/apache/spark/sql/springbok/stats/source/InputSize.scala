@@ -5,6 +5,7 @@ import java.util.IdentityHashMap
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.plans.{FullOuter, InnerLike, LeftSemi, RightOuter}
 import org.apache.spark.sql.catalyst.plans.logical.{
+  Aggregate,
   Join,
   LocalRelation,
   LogicalPlan,
@@ -49,6 +50,8 @@ private[springbok] object InputSize {
         case _ => l
       }
     case u: Union => u.children.forall(returnsNothing)
+    // Without groups, it returns a row of no rows.
+    case a: Aggregate if a.groupingExpressions.isEmpty => false
     case _: UnaryNode => plan.children.forall(returnsNothing)
     case _ => false
   }

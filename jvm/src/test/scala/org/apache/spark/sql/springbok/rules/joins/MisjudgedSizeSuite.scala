@@ -243,6 +243,8 @@ class MisjudgedSizeSuite extends SpringbokTest {
       assert(limit(measured = false)(auto -> "-1", adaptive -> "30m") == 0)
       assert(limit(measured = true)(auto -> "-1", adaptive -> "30m") == (30L << 20))
       assert(limit(measured = true)(auto -> "-1") == 0)
+      // Spark broadcasts nothing up to 0 bytes either.
+      assert(limit(measured = false)(auto -> "0") == 0 && limit(measured = true)(adaptive -> "0") == 0)
       assert(limit(measured = false)(auto -> "-1", key -> "5m") == (5L << 20))
       // -1 once meant no limit, where Spark's own threshold means no broadcast.
       for (off <- Seq("0", "-1")) assert(limit(measured = true)(key -> off) == 0)

@@ -69,6 +69,9 @@ class PlanningBudgetSuite extends SpringbokTest with Eventually {
     def bytes(join: String) =
       InputSize.of(execution(spark.sql(s"SELECT f.v FROM facts f $join")).optimizedPlan).map(_.bytes)
     assert(bytes("JOIN nothing n ON n.k = f.k").contains(0.0))
+    assert(bytes("JOIN (SELECT DISTINCT k FROM nothing) n ON n.k = f.k").contains(0.0))
+    // An aggregate without groups returns a row.
+    assert(bytes("JOIN (SELECT count(*) AS k FROM nothing) n ON n.k = f.k").exists(_ > 0))
     assert(bytes("LEFT JOIN nothing n ON n.k = f.k").exists(_ > 0))
     assert(bytes("LEFT ANTI JOIN nothing n ON n.k = f.k").exists(_ > 0))
   }
