@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 
 import org.apache.spark.sql.AnalysisException
 import org.apache.spark.sql.catalyst.InternalRow
@@ -12,6 +11,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.UNRESOLVED_HINT
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
+import org.apache.spark.sql.execution.datasources.CreateTable
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.report.{LastReports, SpringbokReport, WhatIf}
 import org.apache.spark.sql.types.StringType
@@ -25,9 +25,9 @@ import org.apache.spark.unsafe.types.UTF8String
  * `spark.springbok.enabled=false`, under which the query is planned. Others, and settings that Spark refuses, are ignored with
  * the warning that Spark gives for a hint that it does not know.
  *
- * The report is that of the whole statement if the hint is on its query: an ORDER BY, a LIMIT, a WITH or an INSERT around it
- * belongs to it, and does not run either. In a query of a FROM, the hint replaces that query alone. Elsewhere, as in EXISTS or in
- * a view, where the rows of a report would make the statement fail, it is left to Spark, which warns and ignores it.
+ * The report is that of the whole statement: an ORDER BY, a LIMIT, a WITH, an INSERT or a CREATE TABLE AS around the query that
+ * has the hint belongs to it, and does not run either. Elsewhere, as in a subquery or a view, where the rows of a report would
+ * make the statement fail, the hint is left to Spark, which warns and ignores it.
  *
  * It rewrites no query without the hint. No answer can change, because a query with the hint asks for its report.
  */
@@ -36,23 +36,15 @@ final private[springbok] class ReportHint(session: SparkSession) extends Rule[Lo
 
   override def apply(plan: LogicalPlan): LogicalPlan = {
     val context = AnalysisContext.get
-    if (!plan.containsPattern(UNRESOLVED_HINT) || context.outerPlan.isDefined || context.nestedViewDepth > 0)
-      plan
-    else
-      ofStatement(plan) match {
-        case Some((hint, statement)) => report(statement, hint)
-        case None =>
-          plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-            // A part of a query may refer to what is outside of it.
-            case h @ Asks(query) if query.resolved => Try(report(query, h)).getOrElse(h)
-          }
-      }
+    val isPart = context.outerPlan.isDefined || context.nestedViewDepth > 0
+    if (!plan.containsPattern(UNRESOLVED_HINT) || isPart) plan
+    else ofStatement(plan).fold(plan) { case (hint, statement) => report(statement, hint) }
   }
 
   /** The hint on the statement's own query, and the statement without it. */
   private def ofStatement(plan: LogicalPlan): Option[(UnresolvedHint, LogicalPlan)] = plan match {
-    case h @ Asks(query) => Some(h -> query)
-    case _: Command | _: ParsedStatement | _: WithCTE | _: WithWindowDefinition | _: Sort | _: GlobalLimit |
+    case h: UnresolvedHint if h.name.equalsIgnoreCase(name) => Some(h -> h.child)
+    case _: Command | _: ParsedStatement | _: CreateTable | _: WithCTE | _: WithWindowDefinition | _: Sort | _: GlobalLimit |
         _: LocalLimit | _: Offset | _: UnresolvedHint | _: ResolvedHint =>
       plan.children.view.flatMap(c => ofStatement(c).map(c -> _)).headOption.map {
         case (child, (hint, without)) =>
@@ -90,12 +82,6 @@ final private[springbok] class ReportHint(session: SparkSession) extends Rule[Lo
 }
 
 private[springbok] object ReportHint {
-
-  /** The query that is to be replaced by its report. */
-  private object Asks {
-    def unapply(h: UnresolvedHint): Option[LogicalPlan] = Option.when(h.name.equalsIgnoreCase(name))(h.child)
-  }
-
   val name = "SPRINGBOK_REPORT"
   val column = "springbok_report"
   private val observed = "observed"

@@ -35,8 +35,6 @@ class ReportHintSuite extends SpringbokTest {
         s"SELECT /*+ SPRINGBOK_REPORT */ sum(g) OVER w $from WINDOW w AS (PARTITION BY g)"
       )
     ) assert(ofJoin(report(sql)), sql)
-    assert(ofJoin(report(spark.sql(s"SELECT g $from ORDER BY g LIMIT 3").hint("springbok_report"))))
-    assert(ofJoin(report(s"SELECT * FROM (SELECT /*+ SPRINGBOK_REPORT */ g $from) LIMIT 10")))
   }
 
   // The report was once written into the table.
@@ -52,11 +50,9 @@ class ReportHintSuite extends SpringbokTest {
     for (
       parameter <- Seq(
         "x",
-        "1 + 1",
-        "1 / 0",
+        "1",
         "null",
         "'nothing'",
-        "f(x)",
         "'spark.springbok.runtimeFilter.mode=x'"
       )
     )
@@ -69,6 +65,7 @@ class ReportHintSuite extends SpringbokTest {
     for (
       sql <- Seq(
         "SELECT * FROM mid m WHERE EXISTS (SELECT /*+ SPRINGBOK_REPORT */ 1 FROM fact f WHERE f.k = m.k + 200)",
+        s"SELECT * FROM (SELECT /*+ SPRINGBOK_REPORT */ g $from) LIMIT 100",
         "SELECT * FROM mid m WHERE k IN (SELECT /*+ SPRINGBOK_REPORT */ k + 200 FROM fact)",
         "WITH f AS (SELECT * FROM fact) SELECT a.k FROM (SELECT /*+ SPRINGBOK_REPORT */ k FROM f WHERE k > 199) a " +
           "JOIN (SELECT DISTINCT k FROM f) b ON a.k = b.k"

@@ -81,7 +81,6 @@ class FilterHintSuite extends SpringbokTest {
         "NO_RUNTIME_FILTER(f)",
         "RUNTIME_FILTER(1)",
         "RUNTIME_FILTER(null)",
-        "RUNTIME_FILTER(f, 1 + 1)",
         "RUNTIME_FILTER('f..')",
         "SHUFFLE(a.b.c.d, 'x')",
         "RUNTIME_FILTER_TARGET(f, f)"
