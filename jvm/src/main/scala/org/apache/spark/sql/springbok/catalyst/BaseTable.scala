@@ -1,18 +1,30 @@
 package org.apache.spark.sql.springbok.catalyst
 
+import scala.util.Try
+
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.TableIdentifier
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier}
+import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, RowDataSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, TableCacheQueryStageExec}
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.jdbc.JDBCRelation
 import org.apache.spark.sql.execution.datasources.v2.{
+  BatchScanExec,
   DataSourceV2Relation,
   DataSourceV2ScanRelation,
   FileTable => FileTableV2
 }
-import org.apache.spark.sql.sources.{BaseRelation, DataSourceRegister}
+import org.apache.spark.sql.sources.{BaseRelation, DataSourceRegister, Filter}
+import org.apache.spark.util.collection.BitSet
 
 /**
  * A table that a plan reads or writes, by its full name: `catalog.database.table`, or the format and the path of files without
@@ -69,4 +81,128 @@ private[springbok] object BaseTable {
   }
 
   private def quoted(parts: Seq[String]): String = parts.map(quoteIfNeeded).mkString(".")
+}
+
+/** A table of files: the logical node, and what it reads. */
+object FileTable {
+  def unapply(p: LogicalPlan): Option[(LogicalRelation, HadoopFsRelation)] = p match {
+    case r: LogicalRelation =>
+      r.relation match {
+        case fs: HadoopFsRelation => Some((r, fs))
+        case _ => None
+      }
+    case _ => None
+  }
+}
+
+/** The name of a table in the catalog, the last part of its path, or its name in a database. */
+private[springbok] object TableName {
+  def apply(id: Option[TableIdentifier], relation: BaseRelation): Option[String] =
+    id.map(_.table)
+      .orElse(relation match {
+        case fs: HadoopFsRelation => fs.location.rootPaths.headOption.map(_.getName.stripSuffix(".parquet"))
+        // A query in the table's place may hold values.
+        case j: JDBCRelation => Some(j.jdbcOptions.tableOrQuery).filterNot(_.trim.startsWith("("))
+        case _ => None
+      })
+
+  /** The name of the table that an operator scans, or a word for its input. */
+  def of(scan: SparkPlan): String = scan match {
+    case s: FileSourceScanExec => apply(s.tableIdentifier, s.relation).getOrElse("files")
+    case b: BatchScanExec => b.table.name
+    case m: InMemoryTableScanExec => m.relation.cacheBuilder.tableName.getOrElse("cached table")
+    case t: TableCacheQueryStageExec => of(t.inMemoryTableScan)
+    case r: RowDataSourceScanExec => apply(r.tableIdentifier, r.relation).getOrElse("external table")
+    case HiveScan(table) => table.tableMeta.identifier.table
+    case _ => "rows"
+  }
+}
+
+/**
+ * A scan of a Hive table by Hive's own readers: text and other serdes, and Parquet and ORC if Spark does not convert them.
+ *
+ * Its operator belongs to Spark's Hive module, which an application may lack and the jar does not depend on. It is
+ * recognized by the table that it was made for, which is a class of Catalyst. No other leaf is made for such a table.
+ */
+object HiveScan {
+  def unapply(p: SparkPlan): Option[HiveTableRelation] = p match {
+    case leaf: LeafExecNode => leaf.productIterator.collectFirst { case r: HiveTableRelation => r }
+    case _ => None
+  }
+
+  /**
+   * Whether the rows are those of the table's files, and not those of another system that a storage handler asks. The scan
+   * lists its files once, so a task that runs again reads the same ones.
+   */
+  def ofFiles(table: HiveTableRelation): Boolean =
+    !table.tableMeta.unsupportedFeatures.contains("storage handler")
+}
+
+/** Kinds of leaves with the names of their columns. */
+private[springbok] object LeafNames {
+
+  /**
+   * A cheap value that is the same for equal plans, and another one for most others. A stage stands for the plan that it was
+   * made from.
+   */
+  def of(plan: LogicalPlan): Seq[Seq[String]] = plan.collectLeaves().flatMap {
+    case s: LogicalQueryStage => of(s.logicalPlan)
+    case leaf => Seq(leaf.getClass.getName +: leaf.output.map(_.name))
+  }
+}
+
+/** Where a session looks up names without a database. */
+private[springbok] object CurrentDatabase {
+
+  /** Whether that is Spark's own catalog. */
+  def inSessionCatalog(session: SparkSession): Boolean =
+    session.sessionState.catalogManager.currentCatalog.name == CatalogManager.SESSION_CATALOG_NAME
+
+  /** The database, with its catalog if that is not Spark's own; None if the catalog fails. */
+  def name(session: SparkSession): Option[String] = Try {
+    val manager = session.sessionState.catalogManager
+    val catalog = Option.unless(inSessionCatalog(session))(manager.currentCatalog.name)
+    (catalog ++ manager.currentNamespace).map(quoteIfNeeded).mkString(".")
+  }.toOption
+}
+
+/** Copies of scans: each line compiles its own, because the parameters of `copy` differ. */
+object ScanCopies {
+
+  /** The scan with other filters. */
+  def withFilters(
+      scan: FileSourceScanExec,
+      dataFilters: Seq[Expression],
+      partitionFilters: Seq[Expression]
+  ): FileSourceScanExec =
+    tagged(scan, scan.copy(dataFilters = dataFilters, partitionFilters = partitionFilters))
+
+  /** The scan whose reader gets one more option. */
+  def withOption(scan: FileSourceScanExec, key: String, value: String): FileSourceScanExec = {
+    val r = scan.relation
+    tagged(scan, scan.copy(relation = r.copy(options = r.options + (key -> value))(r.sparkSession)))
+  }
+
+  /** The scan of only these buckets. */
+  def withBuckets(scan: FileSourceScanExec, buckets: BitSet): FileSourceScanExec =
+    tagged(scan, scan.copy(optionalBucketSet = Some(buckets)))
+
+  /** The scan with one more predicate to hand to the connector when it starts. */
+  def withRuntimeFilter(scan: BatchScanExec, predicate: Expression): BatchScanExec =
+    tagged(scan, scan.copy(runtimeFilters = scan.runtimeFilters :+ predicate))
+
+  /** The same of another scan that the connector has built. */
+  def withScan(scan: BatchScanExec, built: Scan): BatchScanExec = tagged(scan, scan.copy(scan = built))
+
+  /** The scan with other conditions, and the rows that it has under them. */
+  def withConditions(
+      scan: RowDataSourceScanExec,
+      conditions: Set[Filter],
+      rows: RDD[InternalRow]
+  ): RowDataSourceScanExec = tagged(scan, scan.copy(filters = conditions, rdd = rows))
+
+  private def tagged[T <: SparkPlan](scan: T, copy: T): T = {
+    copy.copyTagsFrom(scan)
+    copy
+  }
 }

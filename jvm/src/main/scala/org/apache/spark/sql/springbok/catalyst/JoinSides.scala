@@ -3,8 +3,10 @@ package org.apache.spark.sql.springbok.catalyst
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.execution.joins._
 
 /** One side of a join. */
 sealed abstract class JoinSide extends Product with Serializable {
@@ -71,4 +73,32 @@ object Sides {
     case RightOuter => Sides(false, true)
     case _ => Sides(false, false)
   }
+}
+
+/**
+ * The joins whose result is made of the pairs of rows that match, each pair independent of all others. An as-of join of Spark 4.3
+ * is none: a row takes the nearest one of the other side, which is another one if that is missing.
+ */
+private[springbok] object PairwiseJoin {
+  def unapply(p: SparkPlan): Option[BaseJoinExec] = p match {
+    case j: BroadcastHashJoinExec => Some(j)
+    case j: ShuffledHashJoinExec => Some(j)
+    case j: SortMergeJoinExec => Some(j)
+    case j: BroadcastNestedLoopJoinExec => Some(j)
+    case j: CartesianProductExec => Some(j)
+    case _ => None
+  }
+}
+
+/**
+ * The query's conditions that Spark was about to push to the scan of a connector's relation. The ones that the connector
+ * evaluates completely are gone from the plan afterwards.
+ */
+private[springbok] object OfferedConditions {
+  private val tag = TreeNodeTag[Seq[Expression]]("springbok.offered")
+
+  def remember(r: DataSourceV2Relation, conditions: Seq[Expression]): Unit = r.setTagValue(tag, conditions)
+
+  /** None if nothing was remembered. */
+  def of(r: DataSourceV2Relation): Option[Seq[Expression]] = r.getTagValue(tag)
 }

@@ -2,6 +2,11 @@ package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.SparkConf
 import org.apache.spark.internal.config.MAX_RESULT_SIZE
+import org.apache.spark.sql.catalyst.expressions.{Expression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
+import org.apache.spark.sql.execution.exchange.Exchange
 
 /** The limit of what the driver collects of one job: a result, or the rows of a broadcast with the summaries of its keys. */
 object ResultLimit {
@@ -9,4 +14,34 @@ object ResultLimit {
   /** In bytes. Spark's 0 is no limit. */
   def bytes(spark: SparkConf): Long =
     Option(spark.get(MAX_RESULT_SIZE)).filter(_ > 0).getOrElse(Long.MaxValue)
+}
+
+/** Plans whose tasks give the same rows in the same order when they run again, as a scan of files does. */
+object FixedOrder {
+  def apply(plan: SparkPlan): Boolean = plan match {
+    case _: FileSourceScanExec => true
+    case b: BatchScanExec => b.scan.isInstanceOf[FileScan]
+    case HiveScan(table) => HiveScan.ofFiles(table)
+    case _: Exchange => false
+    case _ =>
+      val inputs = PlanInputs.of(plan)
+      inputs.nonEmpty && inputs.forall(apply)
+  }
+}
+
+/** Expressions whose value may depend on the order of the rows. Spark calls some of them deterministic. */
+object OrderDependent {
+  def apply(e: Expression): Boolean = e.exists {
+    case _: First | _: Last | _: Collect[?] | _: MaxMinBy | _: Mode => true
+    case f: AggregateFunction =>
+      isForeign(f) || ofRows(f.prettyName) || SparkTypes.isListAgg(f) || !f.deterministic
+    case other => !other.deterministic
+  }
+
+  /** Whether the code is a user's or a connector's. */
+  private def isForeign(f: AggregateFunction): Boolean =
+    f.isInstanceOf[UserDefinedExpression] || f.isInstanceOf[V2Aggregator[?, ?]]
+
+  /** With a number of rows to keep, they have classes of their own from Spark 4.2 on. */
+  private val ofRows = Set("max_by", "min_by")
 }

@@ -6,10 +6,12 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.LongAdder
 
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.SpringbokConf
+import org.apache.spark.util.Utils
 
 /** Where failures of rules are recorded. */
 trait FailureLog {
@@ -118,4 +120,57 @@ object RuleGuard extends Logging {
       }
     }
   }
+}
+
+/**
+ * Failures after which planning can go on without what has failed. A Spark of another version causes a LinkageError. A deep
+ * plan may overflow the stack.
+ */
+object Survivable {
+  def apply(e: Throwable): Boolean = e match {
+    case NonFatal(_) | _: LinkageError | _: StackOverflowError => true
+    case _ => false
+  }
+}
+
+/**
+ * Matches a failure of a thread that is to stop, such as the thread of a cancelled query. Such a failure says nothing about
+ * the data that the thread was reading. It is recognized by the thread's interrupt flag or by the exception's own type, and
+ * the flag is set again. Causes are not examined: queries share connections, and the interrupt of one query may close a
+ * connection that others use.
+ */
+object Interrupted {
+  def unapply(e: Throwable): Boolean = {
+    val found = Thread.currentThread().isInterrupted || e.isInstanceOf[InterruptedException]
+    if (found) Thread.currentThread().interrupt()
+    found
+  }
+}
+
+/**
+ * Lets Spark find Springbok's classes by their names: the cost evaluator, and the classes that generated code calls.
+ * Spark uses the class loader of the thread that plans and runs the query. The threads of a pool have the system's class
+ * loader, which does not know the jars of `--jars`. Without Springbok, that is no problem for Spark.
+ */
+private[springbok] object OwnClasses {
+  private val own = getClass.getClassLoader
+
+  /**
+   * Makes this thread find them: if Springbok's loader extends the thread's loader, it replaces it.
+   *
+   * @return
+   *   whether the thread finds them now
+   */
+  def makeVisible(): Boolean = {
+    val present = Utils.getContextOrSparkClassLoader
+    val adds =
+      (present ne own) && Iterator.iterate(own)(_.getParent).takeWhile(_ != null).exists(_ eq present)
+    if (adds) Thread.currentThread.setContextClassLoader(own)
+    adds || loads(present)
+  }
+
+  private def loads(by: ClassLoader): Boolean =
+    try by.loadClass(getClass.getName) eq getClass
+    // A closed loader, or the loader of a stopped web application, throws other errors.
+    catch { case NonFatal(_) | _: LinkageError => false }
 }

@@ -8,9 +8,10 @@ import org.apache.spark.sql.catalyst.expressions.{
   If,
   IsNull,
   Literal,
+  Predicate,
   UnaryExpression
 }
-import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, CodeGenerator, ExprCode}
+import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.springbok.catalyst.{LinearColumn, NullOnNull}
 import org.apache.spark.sql.types.DataType
@@ -118,4 +119,17 @@ object TriedKey {
 
   /** The test of a filter that no known key passes. */
   def unknown(key: Expression): Expression = if (is(key)) IsNull(key) else Literal.FalseLiteral
+}
+
+/** Whether a column's value lies in the domain of a linear function of it, where nothing overflows; null for a null value. */
+final case class InDomain(child: Expression, domain: LinearColumn.Span)
+    extends UnaryExpression
+    with Predicate
+    with NullOnNull {
+  override protected def nullSafeEval(value: Any): Any = domain.contains(value.asInstanceOf[Number].longValue)
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode =
+    nullSafeCodeGen(ctx, ev, v => s"${ev.value} = ${domain.low}L <= $v && $v <= ${domain.high}L;")
+
+  override protected def withNewChildInternal(newChild: Expression): InDomain = copy(child = newChild)
 }

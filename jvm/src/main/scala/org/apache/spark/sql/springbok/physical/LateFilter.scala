@@ -6,10 +6,13 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.{SparkContext, TaskContext}
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.expressions.{Expression, Predicate, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.codegen._
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.keys.KeyLookup
+import org.apache.spark.sql.springbok.catalyst.NullOnNull
+import org.apache.spark.sql.springbok.keys.{KeyLookup, KeyType}
 import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 
 /**
@@ -118,4 +121,35 @@ object LateFilter {
     case f: AppliedRuntimeFilterExec if f.late.isDefined => f +: expected(f.child)
     case p => p.children.flatMap(expected)
   }
+}
+
+/** Whether the filter may hold the key, where this task tests its rows; null for a null key. */
+final case class LateContains(child: Expression, late: LateFilter)
+    extends UnaryExpression
+    with Predicate
+    with NullOnNull {
+  private def isLong: Boolean = KeyType.isLong(child.dataType)
+
+  override protected def nullSafeEval(key: Any): Any =
+    !late.here() || (
+      if (isLong) late.mayHave(key.asInstanceOf[Number].longValue)
+      else late.mayHaveHash(KeyType.hash(key, child.dataType))
+    )
+
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val filter = ctx.addReferenceObj("late", late)
+    nullSafeCodeGen(
+      ctx,
+      ev,
+      key => {
+        val found =
+          if (isLong) s"mayHave($key)" else s"mayHaveHash(${KeyType.hashCode(key, child.dataType)})"
+        s"${ev.value} = !$filter.here() || $filter.$found;"
+      }
+    )
+  }
+
+  override def toString: String = s"late($child)"
+
+  override protected def withNewChildInternal(newChild: Expression): LateContains = copy(child = newChild)
 }

@@ -1,8 +1,8 @@
 package org.apache.spark.sql.springbok.physical
 
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
-import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.{ProjectExec, SortExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
@@ -58,4 +58,12 @@ final private[springbok] class PhysicalRows(stats: PlanStats) {
     j.logicalLink.collect { case l: Join => Sides(l.left, l.right) }
 
   private def sizeInBytes(p: LogicalPlan): Option[Double] = Estimate.known(p.stats.sizeInBytes)
+}
+
+/** Whether an operator within a stage gives exactly the rows that it takes. */
+private[springbok] object KeepsRows {
+  def apply(p: SparkPlan): Boolean = p match {
+    case _: ProjectExec | _: SortExec | _: AQEShuffleReadExec | _: SummarizeKeysExec => true
+    case _ => false
+  }
 }

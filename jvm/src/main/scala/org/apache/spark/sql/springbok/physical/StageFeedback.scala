@@ -7,8 +7,9 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, BroadcastKeys}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Reads the feedback from the stages' physical plans. Remembers the filters of each stage, so one instance serves one planning. */
 final private[springbok] class StageFeedback extends RuntimeFeedback {
@@ -38,4 +39,14 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
       case _ => Nil
     }
   )
+}
+
+/** Estimates of one planning, with what the stages tell that run or have finished. */
+private[springbok] object PlanningEstimates {
+
+  def apply(lasting: PlanStats.Lasting): PlanStats = new PlanStats(Some(new StageFeedback), lasting)
+
+  /** Those of the rule before, or new ones if it has not asked for any. */
+  def of(plan: SparkPlan, query: PlanningState): PlanStats =
+    query.takeOver(plan).getOrElse(apply(query.lasting))
 }

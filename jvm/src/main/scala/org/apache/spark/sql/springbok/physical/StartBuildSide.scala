@@ -3,13 +3,16 @@ package org.apache.spark.sql.springbok.physical
 import scala.util.control.NonFatal
 
 import org.apache.spark.SparkContext
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{
   AdaptiveSparkPlanHelper,
   ExchangeQueryStageExec,
   ShuffleQueryStageExec
 }
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.springbok.catalyst.{CurrentExecution, SparkPlanning}
+import org.apache.spark.sql.springbok.record.JoinState
 
 /** Has the tasks of a late filter's build side scheduled before those of its scan, which come first by their place in the plan. */
 private[sql] object StartBuildSide extends AdaptiveSparkPlanHelper {
@@ -51,4 +54,15 @@ private[sql] object StartBuildSide extends AdaptiveSparkPlanHelper {
       case _ =>
     }
   }
+}
+
+/** Marks exchanges that give the groups below a join a stage of their own. */
+private[springbok] object SeparateStage {
+  private val tag = TreeNodeTag[JoinState]("springbok.separate")
+
+  /** Marks an exchange as one for this join. */
+  def mark(e: ShuffleExchangeExec, join: JoinState): Unit = e.setTagValue(tag, join)
+
+  /** The join that a marked exchange is for. */
+  def joinOf(e: SparkPlan): Option[JoinState] = e.getTagValue(tag)
 }

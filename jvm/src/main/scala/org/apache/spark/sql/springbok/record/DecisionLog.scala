@@ -3,9 +3,13 @@ package org.apache.spark.sql.springbok.record
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
+import org.apache.spark.sql.catalyst.plans.logical.JoinHint
 import org.apache.spark.sql.springbok.catalyst.FailureLog
+import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
+import org.apache.spark.sql.springbok.stats.estimate.Source
 
 /** Everything that was decided about a query: what the report shows. */
 final class DecisionLog extends FailureLog {
@@ -117,3 +121,119 @@ final class DecisionLog extends FailureLog {
   def conjuncts: Seq[LoggedConjuncts] = synchronized(loggedConjuncts.toList)
   def failures: Seq[(String, String)] = synchronized(loggedFailures.toList)
 }
+
+/**
+ * The conjuncts of a filter or join whose order was considered, as they stand now.
+ *
+ * @param before,
+ *   after expected ns per row in Spark's order and in this one
+ */
+final case class LoggedConjuncts(
+    operator: String,
+    changed: Boolean,
+    before: Double,
+    after: Double,
+    order: Seq[LoggedConjunct]
+)
+
+/**
+ * A conjunct whose place was considered.
+ *
+ * @param cost
+ *   ns per row
+ * @param selectivity
+ *   the fraction of the rows that pass, None if unknown
+ */
+final case class LoggedConjunct(
+    condition: String,
+    cost: Double,
+    selectivity: Option[Double],
+    mayRaise: Boolean
+)
+
+/**
+ * A join order that was considered.
+ *
+ * @param before,
+ *   after the query's order and the one that replaced it, as `lineitem, (orders, customer)`
+ * @param best
+ *   the best order found, where the query's own stays
+ * @param costBefore,
+ *   costAfter expected ms of one core for the query's order and for the best one found
+ */
+final case class LoggedOrder(
+    relations: Int,
+    before: String,
+    after: Option[String],
+    best: Option[String],
+    costBefore: Option[Double],
+    costAfter: Option[Double],
+    reason: Reason
+)
+
+/**
+ * A join as the report shows it.
+ *
+ * @param other
+ *   the conjuncts that are not equalities of keys
+ * @param hint
+ *   the query's own hint
+ * @param sparkStrategy
+ *   the strategy that Spark's planner would choose by the sizes that it knows
+ */
+final class LoggedJoin(
+    @volatile private[record] var number: Int,
+    val joinType: String,
+    val leftKeys: Seq[String],
+    val rightKeys: Seq[String],
+    val other: Option[String],
+    val hint: JoinHint,
+    val sparkStrategy: Option[Strategy]
+) {
+  @volatile private var first = Option.empty[JoinDecision]
+  @volatile private var last = Option.empty[JoinDecision]
+  @volatile private[record] var separation: Option[Reason] = None
+
+  def id: Int = number
+
+  /** What the first planning decided. */
+  def planned: Option[JoinDecision] = first
+
+  /** What the last planning decided. */
+  def latest: Option[JoinDecision] = last
+
+  /** Why its groups have an exchange of their own. */
+  def separated: Option[Reason] = separation
+
+  private[record] def decided(d: JoinDecision): Unit = {
+    if (first.isEmpty) first = Some(d)
+    last = Some(d)
+  }
+}
+
+object LoggedJoin {
+
+  /** The join's type in SQL. EXISTS below an OR becomes a join for which SQL has no word. */
+  def typeName(t: JoinType): String = t match {
+    case _: ExistenceJoin => "EXISTENCE"
+    case _ => t.sql
+  }
+}
+
+/**
+ * What one planning decided about a join.
+ *
+ * @param input
+ *   what the choice was made from, None if the join was left to Spark without one
+ * @param leftSource,
+ *   rightSource where the number of rows of each side comes from
+ * @param notes
+ *   hints of the query and statistics of its tables that were ignored
+ */
+final case class JoinDecision(
+    choice: JoinChoice,
+    input: Option[JoinInput],
+    leftSource: Option[Source],
+    rightSource: Option[Source],
+    notes: Seq[Reason] = Nil
+)

@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.record
 
 import java.util.concurrent.atomic.AtomicReference
 
+import org.apache.spark.sql.catalyst.expressions.ExprId
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
 
@@ -75,4 +76,146 @@ final class FilterRecord(
   /** Not made, or placed and not applied. */
   def decline(why: Reason, found: BuildFacts = BuildFacts.unknown): Unit =
     transition(s => Declined(why, s.placement, found))
+}
+
+/**
+ * The column of a table that a filter is applied to.
+ *
+ * @param id
+ *   the scan's column, which tells tables of one name apart
+ */
+final case class FilterColumn(table: String, column: String, id: ExprId)
+
+/**
+ * Whether the scans of a key's filters wait for the stage that they come from.
+ *
+ * @param benefitMs
+ *   time in ms of all cores that the filters are expected to save
+ * @param idleMs
+ *   time in ms of all cores that is expected to be lost while the scans wait, None if the costs did not decide
+ */
+final case class ScanWait(waits: Boolean, benefitMs: Double, idleMs: Option[Double] = None)
+
+/** When a scan starts that a filter is applied to. */
+sealed abstract class FilterTiming(val name: String)
+object FilterTiming {
+
+  /** After the stage that the filter comes from. */
+  case object Waits extends FilterTiming("waits")
+
+  /** After that stage in any case: it is in the stage of a broadcast join, which needs the same build side. */
+  case object Local extends FilterTiming("local")
+
+  /** At once. The filter arrives while it runs. */
+  case object Late extends FilterTiming("late")
+}
+
+/**
+ * A filter's place in the plan.
+ *
+ * @param number
+ *   counts the filters of a query, as in Impala
+ * @param expectedRetained
+ *   the fraction of the probe side's rows that is expected to pass, None if unknown
+ * @param waiting
+ *   whether its scan waits, by the costs
+ */
+final case class Placement(
+    number: Int,
+    expectedRetained: Option[Double],
+    timing: FilterTiming = FilterTiming.Waits,
+    waiting: Option[ScanWait] = None
+)
+
+/**
+ * What was learned of a filter's build side when it had finished.
+ *
+ * @param retained
+ *   the fraction of the probe side's rows that passes by these numbers
+ * @param waitedMs
+ *   time in ms from the start of the build side's stage to the decision
+ */
+final case class BuildFacts(
+    rows: Option[Long] = None,
+    keys: Option[Long] = None,
+    retained: Option[Double] = None,
+    waitedMs: Option[Long] = None
+)
+
+object BuildFacts {
+  val unknown: BuildFacts = BuildFacts()
+}
+
+/**
+ * What an applied filter takes and prunes.
+ *
+ * @param bytes
+ *   size of the key set that rows are tested against
+ * @param falsePositiveRate
+ *   the fraction of non-matching keys that pass the test
+ * @param rowGroups
+ *   how many of the scan's row groups are pruned, and how many there are
+ * @param pushed
+ *   how the scan was told of it, or why it was not; None if that was not asked
+ */
+final case class FilterEffect(
+    bytes: Option[Long] = None,
+    falsePositiveRate: Option[Double] = None,
+    rowGroups: Option[(Int, Int)] = None,
+    pushed: Option[Either[Reason, String]] = None
+)
+
+object FilterEffect {
+  val none: FilterEffect = FilterEffect()
+}
+
+/** How far a runtime filter has come. A change replaces the whole state. */
+sealed trait FilterState {
+
+  /** Where the filter stands in the plan, None if it was never placed. */
+  def placement: Option[Placement]
+
+  /** Why it is in this state. */
+  def reason: Reason
+
+  /** What was learned of the build side. */
+  def found: BuildFacts = BuildFacts.unknown
+}
+
+object FilterState {
+
+  /** Not placed, or placed and then not worth its cost. */
+  final case class Declined(
+      reason: Reason,
+      placement: Option[Placement] = None,
+      override val found: BuildFacts = BuildFacts.unknown
+  ) extends FilterState
+
+  /**
+   * In the plan. Its scan waits for the build side.
+   *
+   * @param obsolete
+   *   why a later planning did not place it again
+   */
+  final case class Placed(at: Placement, obsolete: Option[Reason] = None) extends FilterState {
+    override def placement: Option[Placement] = Some(at)
+    override def reason: Reason = obsolete.getOrElse(Reason.placed)
+  }
+
+  /** In the plan. Its scan starts without it. */
+  final case class Late(at: Placement) extends FilterState {
+    override def placement: Option[Placement] = Some(at)
+    override def reason: Reason = Reason.late
+  }
+
+  /** Applied, in one or several ways. */
+  final case class Used(
+      at: Placement,
+      kinds: Seq[String],
+      override val found: BuildFacts,
+      effect: FilterEffect = FilterEffect.none
+  ) extends FilterState {
+    override def placement: Option[Placement] = Some(at)
+    override def reason: Reason = Reason.used(kinds)
+  }
 }

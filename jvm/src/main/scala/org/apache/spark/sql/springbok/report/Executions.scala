@@ -4,11 +4,17 @@ import java.util.{Collections, Map => JMap, WeakHashMap}
 
 import scala.util.Try
 
+import com.codahale.metrics.{Counter, MetricRegistry}
 import org.apache.spark.SparkContext
+import org.apache.spark.metrics.source.Source
 import org.apache.spark.scheduler.SparkListenerJobStart
-import org.apache.spark.sql.execution.{QueryExecution, SQLExecution}
+import org.apache.spark.sql.execution.{QueryExecution, SparkPlan, SQLExecution}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
+import org.apache.spark.sql.springbok.catalyst.RuleGuard
 import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.record.{FilterState, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 
 /** The runs of queries, as Spark's events tell of them. Finished ones are kept as long as their queries. */
@@ -83,4 +89,73 @@ private[springbok] object Executions {
       jobDescription: Option[String] = None,
       jobGroup: Option[String] = None
   )
+}
+
+/**
+ * Counters of an application in Spark's metrics system, for all of its sinks: queries that have ended without failure and have
+ * a join, joins that Spark alone would plan in another way, filters that were used, rows that they removed one by one, time in
+ * ms in Springbok's rules, and failures of rules. The last two count all queries.
+ */
+final private[springbok] class QueryMetrics extends Source {
+  override val sourceName: String = "springbok"
+  override val metricRegistry: MetricRegistry = new MetricRegistry
+
+  private val queries = metricRegistry.counter("queries")
+  private val joinsChanged = metricRegistry.counter("joinsChanged")
+  private val filtersUsed = metricRegistry.counter("filtersUsed")
+  private val rowsRemoved = metricRegistry.counter("rowsRemoved")
+  since("ruleTimeMs")(RuleGuard.spentNanos / 1000000)
+  since("failures")(RuleGuard.failures)
+
+  /** A counter of what has been counted elsewhere since the application began. */
+  private def since(name: String)(total: => Long): Unit = {
+    val before = total
+    metricRegistry.register(name, new Counter { override def getCount: Long = total - before }): Unit
+  }
+
+  def add(c: QueryCounts): Unit = {
+    queries.inc()
+    joinsChanged.inc(c.changed.toLong)
+    filtersUsed.inc(c.filtersUsed.toLong)
+    rowsRemoved.inc(c.rowsRemoved)
+  }
+}
+
+/**
+ * A finished query in a few numbers, which are counted without making its report.
+ *
+ * @param planned
+ *   joins that Springbok decided and that the plan has
+ * @param changed
+ *   those of them that Spark alone would plan in another way
+ * @param filters
+ *   filters that were placed
+ * @param rowsRemoved
+ *   rows that filters removed one by one, after the scan
+ */
+final private[springbok] case class QueryCounts(
+    joins: Int,
+    planned: Int,
+    changed: Int,
+    filters: Int,
+    filtersUsed: Int,
+    rowsRemoved: Long
+)
+
+private[springbok] object QueryCounts {
+  def of(state: PlanningState, plan: SparkPlan): QueryCounts = {
+    val (log, graph) = (state.log, new PlanGraph(plan))
+    val ours = graph.nodes.map(_.plan).collect { case j: BaseJoinExec if decided(j) => j }
+    QueryCounts(
+      joins = log.joins.size,
+      planned = ours.size,
+      changed = ours.count(j => JoinState.of(j).flatMap(_.logged.sparkStrategy).exists(_ != Strategy.of(j))),
+      filters = log.filters.count(_.number.isDefined),
+      filtersUsed = log.filters.count(_.state.isInstanceOf[FilterState.Used]),
+      rowsRemoved = FilterReport.rowsRemoved(graph)
+    )
+  }
+
+  private def decided(j: BaseJoinExec): Boolean =
+    JoinState.decision(j).exists(_.choice.chosen != Strategy.Spark)
 }

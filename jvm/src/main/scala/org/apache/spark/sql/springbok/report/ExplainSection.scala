@@ -1,10 +1,11 @@
 package org.apache.spark.sql.springbok.report
 
+import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
-import org.apache.spark.sql.springbok.catalyst.CurrentExecution
+import org.apache.spark.sql.springbok.catalyst.{CurrentExecution, RunningSpark, Survivable}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
@@ -111,4 +112,17 @@ private[springbok] object ExplainSection {
 
   private def missing(t: TableEntry): Option[String] =
     Words.missing(t).map(w => s"table ${t.name.getOrElse("?")}: $w" + t.analyze.fold("")("; " + _))
+}
+
+/** The section that EXPLAIN shows: Spark makes this class by its name in `spark.sql.extendedExplainProviders`. */
+class SpringbokExplain extends ExtendedExplainGenerator {
+  override def title: String = "Springbok"
+
+  override def generateExtendedInfo(plan: SparkPlan): String =
+    // On a Spark that this jar was not made for, nothing but this class is loaded.
+    if (RunningSpark.refusal() != null) RunningSpark.refusal()
+    else
+      // Spark catches no LinkageError here.
+      try ExplainSection.of(plan)
+      catch { case e if Survivable(e) => s"no information: ${e.getClass.getName}" }
 }

@@ -1,9 +1,13 @@
 package org.apache.spark.sql.springbok.report
 
-import java.util.{ArrayDeque, Collections, Map => JMap, WeakHashMap}
+import java.io.{ByteArrayOutputStream, OutputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.{ArrayDeque, Collections, LinkedHashMap, Map => JMap, WeakHashMap}
 import java.util.concurrent.TimeoutException
+import java.util.zip.{DeflaterOutputStream, InflaterOutputStream}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListenerEvent, SparkListenerJobStart}
@@ -125,4 +129,61 @@ object LastReports extends Logging {
     awaitEvents(session)
     Option(rings.get(session)).toSeq.flatMap(ring => ring.synchronized(ring.asScala.toList))
   }
+}
+
+/** Maps that several threads use, and that keep what was put into them last. Who iterates over one holds its lock. */
+private[report] object LatestEntries {
+
+  /** @param most entries that are kept; the oldest ones go */
+  def apply[K, V](most: Int): JMap[K, V] = Collections.synchronizedMap(new LinkedHashMap[K, V] {
+    override def removeEldestEntry(eldest: JMap.Entry[K, V]): Boolean = size > most
+  })
+}
+
+/** A text that is kept compressed: a server has hundreds of sessions, each with its last reports. */
+final private[report] class PackedText(packed: Array[Byte]) {
+  def text: String = new String(PackedText.through(new InflaterOutputStream(_), packed), UTF_8)
+}
+
+private[report] object PackedText {
+  def apply(text: String): PackedText =
+    new PackedText(through(new DeflaterOutputStream(_), text.getBytes(UTF_8)))
+
+  private def through(coder: OutputStream => OutputStream, bytes: Array[Byte]): Array[Byte] = {
+    val out = new ByteArrayOutputStream
+    val coded = coder(out)
+    coded.write(bytes)
+    coded.close()
+    out.toByteArray
+  }
+}
+
+/**
+ * Who runs the statements of a Thrift server. The application has one user and each of the server's sessions another.
+ *
+ * Spark tells it in an event of its Thrift server's module, which an application may lack and the jar does not depend on. A
+ * statement is the job group of its queries.
+ */
+final private[report] class ThriftUsers {
+  import ThriftUsers._
+
+  private val users = LatestEntries[String, String](most)
+
+  def event(e: SparkListenerEvent): Unit =
+    if (e.getClass.getName == statementStarted)
+      for (group <- text(e, "groupId"); user <- text(e, "userName")) users.put(group, user): Unit
+
+  /** The user of the statement with this job group. */
+  def of(jobGroup: String): Option[String] = Option(users.get(jobGroup))
+
+  private def text(e: SparkListenerEvent, field: String): Option[String] =
+    Try(e.getClass.getMethod(field).invoke(e)).toOption.collect { case s: String if s.nonEmpty => s }
+}
+
+private object ThriftUsers {
+  private val statementStarted =
+    "org.apache.spark.sql.hive.thriftserver.ui.SparkListenerThriftServerOperationStart"
+
+  /** The statements that are remembered. More than a server runs at a time. */
+  private val most = 1000
 }

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.report
 
-import com.fasterxml.jackson.annotation.{JsonInclude, JsonSetter, Nulls}
+import com.fasterxml.jackson.annotation.{JsonIgnoreProperties, JsonInclude, JsonSetter, Nulls}
 import com.fasterxml.jackson.databind.{
   DeserializationFeature,
   JsonNode,
@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.{
   PropertyNamingStrategies
 }
 import com.fasterxml.jackson.module.scala.DefaultScalaModule
+import org.apache.spark.scheduler.SparkListenerEvent
 import org.apache.spark.sql.springbok.report.model.QueryReport
 
 /**
@@ -41,4 +42,30 @@ private[springbok] object ReportJson {
    *   the text is damaged, or of another format
    */
   def read(json: String): QueryReport = mapper.readValue(json, classOf[QueryReport])
+}
+
+/**
+ * A query's report, for listeners and the event log. Its name and fields never change, because old logs have to stay readable.
+ *
+ * @param executionId
+ *   the query's number in Spark's SQL tab
+ * @param report
+ *   JSON as `docs/report.schema.json` describes it; its `version` says of which format
+ */
+@JsonIgnoreProperties(Array("forLog", "made"))
+final case class SpringbokReportEvent(executionId: Long, report: String) extends SparkListenerEvent {
+  private var forLog = false
+
+  /** What the text says, for the application that has written it: reading a text takes as long as writing it. */
+  @transient private[springbok] var made: Option[QueryReport] = None
+
+  /** On the bus, the event log's own listener passes it by: `ReportEvents` writes each event, and once. */
+  override protected[spark] def logEvent: Boolean = forLog
+
+  /** The same event, to be written. */
+  private[report] def toLog: SpringbokReportEvent = {
+    val written = copy()
+    written.forLog = true
+    written
+  }
 }

@@ -5,10 +5,12 @@ import org.apache.spark.sql.catalyst.plans.logical.{CommandResult, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{CommandResultExec, QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.record.{DecisionLog, LoggedConjuncts, LoggedOrder, PlanningState}
 import org.apache.spark.sql.springbok.report.model._
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
+import org.apache.spark.util.Utils
 
 /** The parts of a query's report. Each is made when it is first asked for: `EXPLAIN` shows only some of them. */
 final private[springbok] class ReportParts(
@@ -134,4 +136,28 @@ private[springbok] object ReportParts {
     adaptive(plan)
       .map(_.isFinalPlan)
       .getOrElse(graph.nodes.exists(n => PlanNumbers.metric(n.plan, "numOutputRows").exists(_ > 0)))
+}
+
+/** What all parts of the report do with numbers and texts. */
+private[springbok] object Shown {
+
+  /** A number that JSON can write. */
+  def finite(d: Option[Double]): Option[Double] = d.filter(x => !x.isNaN && !x.isInfinite)
+
+  /**
+   * How far an estimate is off, as a factor of 1 or more in either direction (Moerkotte et al., "Preventing bad plans by
+   * bounding the impact of cardinality estimation errors", 2009). Less than one row counts as one.
+   */
+  def qError(estimated: Option[Double], observed: Option[Long]): Option[Double] =
+    for (e <- finite(estimated); o <- observed) yield {
+      val (a, b) = (math.max(1.0, e), math.max(1.0, o.toDouble))
+      math.max(a / b, b / a)
+    }
+
+  /** A text without numbers of expressions such as `#12L`, which mean nothing to a reader. */
+  def plain(text: String, most: Int = 160): String = {
+    // What is cut first may no longer match the pattern of what is secret.
+    val t = Utils.redact(SQLConf.get.stringRedactionPattern, text).replaceAll("#\\d+L?", "")
+    if (t.length <= most) t else t.take(most - 1) + "…"
+  }
 }

@@ -1,14 +1,23 @@
 package org.apache.spark.sql.springbok.report
 
-import scala.collection.immutable.ListMap
+import java.util.{Map => JMap}
 
+import scala.collection.immutable.ListMap
+import scala.jdk.CollectionConverters._
+import scala.util.matching.Regex
+
+import com.fasterxml.jackson.databind.JsonNode
+import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode, TextNode}
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.internal.config.ConfigEntry
-import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.classic.{Dataset, SparkSession}
+import org.apache.spark.sql.execution.{CommandExecutionMode, QueryExecution}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{FilterConf, Settings, SpringbokConf}
 import org.apache.spark.sql.springbok.report.model._
+import org.apache.spark.util.Utils
 
 /**
  * The strategy report of a query as one JSON document (`docs/report.schema.json`); Python's `springbok.report` parses it.
@@ -103,4 +112,77 @@ object SpringbokReport {
     SQLConf.PARQUET_FILTER_PUSHDOWN_ENABLED,
     SQLConf.ORC_FILTER_PUSHDOWN_ENABLED
   )
+}
+
+/**
+ * Takes out of a report what `spark.sql.redaction.string.regex` matches: in all texts but those that are Springbok's own
+ * words. The texts of query and execution are redacted where they are made as well, because Spark cuts them.
+ */
+final private[report] class Redaction(pattern: Option[Regex]) {
+  def apply(r: QueryReport): QueryReport =
+    if (pattern.isEmpty) r else ReportJson.changed(r)(redacted(_, Redaction.own))
+
+  private def redacted(node: JsonNode, kept: Set[String]): JsonNode = {
+    node match {
+      case o: ObjectNode =>
+        for (name <- o.fieldNames.asScala.toSeq if !kept(name))
+          // The names of a reason's arguments are others.
+          o.replace(name, redacted(o.get(name), if (name == "args") Set.empty else kept)): Unit
+      case a: ArrayNode => for (i <- 0 until a.size) a.set(i, redacted(a.get(i), kept)): Unit
+      case _ =>
+    }
+    if (node.isTextual) new TextNode(Utils.redact(pattern, node.textValue)) else node
+  }
+}
+
+private[report] object Redaction {
+
+  /** Fields of no text from the query, its tables or its user: words, codes, ids, versions and names of settings. */
+  private val own =
+    Set("id", "code", "setting", "status", "state", "kind", "kinds", "phase", "strategy", "planned") ++
+      Set("spark_strategy", "build", "distribution", "rows_source", "pushed", "timing", "scope") ++
+      Set(
+        "runtime_filters",
+        "filter",
+        "springbok",
+        "spark",
+        "statement",
+        "action",
+        "rule",
+        "error",
+        "mode",
+        "format"
+      )
+
+  def of(session: SparkSession): Redaction = new Redaction(session.sessionState.conf.stringRedactionPattern)
+}
+
+/**
+ * The report of a query as it would be planned under other settings, `spark.springbok.cluster.*` first of all. It plans a
+ * copy of the query in a clone of the session: neither the query nor its session changes, and nothing runs.
+ */
+object WhatIf {
+
+  /** Of a DataFrame's own `queryExecution`, with settings by their full keys. */
+  def json(qe: QueryExecution, settings: JMap[String, String]): String =
+    SpringbokReport.json(planned(qe, settings.asScala.toMap))
+
+  /** The same query, to be run with Springbok switched on or off. */
+  def dataset(qe: QueryExecution, enabled: Boolean): Dataset[Row] =
+    Dataset.ofRows(clone(qe, Map(SpringbokConf.ENABLED.key -> enabled.toString)), qe.commandExecuted)
+
+  private def clone(qe: QueryExecution, settings: Map[String, String]): SparkSession = {
+    val session = qe.sparkSession.cloneSession()
+    settings.foreach { case (k, v) => session.conf.set(k, v) }
+    session
+  }
+
+  def planned(qe: QueryExecution, settings: Map[String, String]): QueryExecution = {
+    val session = clone(qe, settings)
+    session.withActive {
+      val other = session.sessionState.executePlan(qe.commandExecuted, CommandExecutionMode.SKIP)
+      other.executedPlan
+      other
+    }
+  }
 }

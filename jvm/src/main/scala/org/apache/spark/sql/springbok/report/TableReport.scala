@@ -4,10 +4,11 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet, ExprId}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.connector.expressions.{Literal, Transform}
+import org.apache.spark.sql.connector.read.{Scan, SupportsReportPartitioning}
 import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
@@ -15,7 +16,7 @@ import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{BaseTable, FileTable, TableName}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.model.{SlotEntry, TableEntry}
+import org.apache.spark.sql.springbok.report.model.{BucketingEntry, SlotEntry, TableEntry, TransformEntry}
 import org.apache.spark.sql.springbok.stats.source.{PartitionListing, TableFooters}
 
 /** The tables that a query reads, once for each scan: size, statistics, columns, and what was read of them. */
@@ -189,4 +190,66 @@ private[report] object TableReport {
     }
     rdd.map(_.getNumPartitions.toLong)
   }
+}
+
+/** How the rows of a table are stored, as far as a join could use it, and how SQL names the table. */
+private[report] object StoredLayout {
+  def of(t: LogicalPlan, entry: TableEntry, session: SparkSession): TableEntry = t match {
+    case FileTable(_, fs) =>
+      val buckets =
+        fs.bucketSpec.map(b => BucketingEntry(b.bucketColumnNames, b.numBuckets, b.sortColumnNames))
+      entry.copy(source = "files", qualifiedName = catalogued(t, session), bucketing = buckets)
+    case v: DataSourceV2ScanRelation =>
+      entry.copy(
+        source = "connector",
+        qualifiedName = BaseTable.catalogued(v.relation),
+        storedBy = transforms(v),
+        storedPartitions = v.keyGroupedPartitioning.flatMap(_ => partitions(v))
+      )
+    case _: HiveTableRelation => entry.copy(source = "hive", qualifiedName = catalogued(t, session))
+    case _: InMemoryRelation => entry.copy(source = "cached")
+    case _ => entry.copy(qualifiedName = catalogued(t, session))
+  }
+
+  private def catalogued(t: LogicalPlan, session: SparkSession): Option[String] = t match {
+    case AnalyzeTable.Catalogued(id, _) => Some(AnalyzeTable.name(id, session))
+    case _ => None
+  }
+
+  /** Connectors are other people's code. */
+  private def transforms(v: DataSourceV2ScanRelation): Seq[TransformEntry] =
+    Try(v.relation.table.partitioning.toSeq.map(transform)).getOrElse(Nil)
+
+  private def transform(t: Transform): TransformEntry = TransformEntry(
+    t.name,
+    t.references.toSeq.map(_.fieldNames.mkString(".")),
+    t.arguments.toSeq.collect { case l: Literal[?] => String.valueOf(l.value) },
+    t.describe
+  )
+
+  private def partitions(v: DataSourceV2ScanRelation): Option[Long] = v.scan match {
+    case s: SupportsReportPartitioning => Try(s.outputPartitioning.numPartitions.toLong).toOption
+    case _ => None
+  }
+}
+
+/** The tables of a query, once for each time that it reads them. A table's id is its position. */
+final private[report] class TablesRead(optimized: LogicalPlan) {
+  val all: Seq[LogicalPlan] = optimized.collectWithSubqueries {
+    case t @ (_: LogicalRelation | _: DataSourceV2ScanRelation | _: HiveTableRelation |
+        _: InMemoryRelation) =>
+      t
+  }
+
+  /** The table and the name of each column. Copies of a scan have its columns, and count as it. */
+  private val columns: Map[ExprId, (Int, String)] =
+    all.zipWithIndex.reverse.flatMap { case (t, i) => t.output.map(a => a.exprId -> (i -> a.name)) }.toMap
+
+  /** The table of a column, and the column's name there. */
+  def column(id: ExprId): Option[(Int, String)] = columns.get(id)
+
+  def id(table: LogicalPlan): Option[Int] =
+    table.output.iterator.flatMap(a => column(a.exprId)).map(_._1).nextOption().orElse {
+      Some(all.indexWhere(_ eq table)).filter(_ >= 0)
+    }
 }

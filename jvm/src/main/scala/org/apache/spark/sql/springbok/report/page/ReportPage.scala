@@ -180,3 +180,131 @@ private[springbok] object ReportPage {
 
   private def text(s: String): NodeSeq = scala.xml.Text(s)
 }
+
+/** A runtime filter: from which keys to which scan, and what it removed. */
+private[page] object FilterCard {
+  def apply(f: FilterEntry): Elem =
+    <article class="card"><h4>{f.id.fold("")(_ + " ")}<code>{
+      Words.target(f).fold("")(_ + " <- ") + f.source
+    }</code></h4><p>{
+      Html.join(
+        Seq(Html.chip(if (f.status == "used") "good" else "", f.status)) ++
+          (f.kinds ++ f.scope).map(k => Html.soft(k)) :+ Html.soft(s"of join ${f.join}")
+      )
+    }</p>{effect(f)}{
+      if (f.status == "used") NodeSeq.Empty else <p>{Words.reason(f.reason)}</p>
+    }{more(f)}</article>
+
+  private def effect(f: FilterEntry): NodeSeq = {
+    val text = Words.removed(f)
+    if (text.nonEmpty) <p>{text}</p>
+    else
+      f.expectedRetained.fold(NodeSeq.Empty)(r =>
+        <p>{s"expected to retain ${Words.percent(r)} of the rows"}</p>
+      )
+  }
+
+  private def more(f: FilterEntry): NodeSeq = {
+    val facts = f.buildKeys.map(n => s"built from ${Words.amount(n.toDouble)} keys").toSeq ++
+      f.bytes.filter(_ > 0).map(b => Reason.bytes(b.toDouble)) ++
+      f.falsePositiveRate.filter(_ > 0).map(p => s"${Words.percent(p)} false positives") ++
+      Words.told(f) ++
+      f.waitedMs.map(ms => s"waited $ms ms") ++
+      Words.late(f) ++
+      f.scanRows.map(n => s"the scan read ${Words.amount(n.toDouble)} rows") ++
+      f.pauses.filter(_ > 0).map(n => s"switched off $n times for a while") ++
+      Some(Words.reason(f.reason)).filter(_ => f.status == "used")
+    if (facts.isEmpty) NodeSeq.Empty
+    else <details><summary>keys and size</summary><ul>{facts.map(t => <li>{t}</li>)}</ul></details>
+  }
+}
+
+/** A join: what executes it, why, and what was expected of it beside what was observed. Other strategies are folded. */
+private[page] object JoinCard {
+
+  /**
+   * @param most
+   *   the rows that the longest bar stands for
+   */
+  def apply(j: JoinEntry, most: Double): Elem =
+    <article class="card"><h4>{s"${j.id} ${j.`type`} "}<code>{Words.keys(j)}</code></h4>{
+      j.otherConjuncts
+        .filter(_ => j.leftKeys.nonEmpty)
+        .toSeq
+        .map(c => <p><span class="soft">and</span> <code>{c}</code></p>)
+    }<p>{chosen(j)}</p>{j.reason.toSeq.map(r => <p>{Words.reason(r)}</p>)}{bars(j, most)}{more(j)}</article>
+
+  private def chosen(j: JoinEntry): NodeSeq = {
+    val name = Words.strategy(j).getOrElse("not in the plan")
+    val changed = j.before.filter(_ => j.revised).map(b => s"changed at run time from $b")
+    val ignored = j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"hint $h not followed")
+    Html.join(
+      Seq[NodeSeq](<strong>{name}</strong>) ++
+        Words.distribution(j).map(d => Html.soft(d)) ++
+        changed.map(Html.chip("", _)) ++ ignored.map(Html.chip("bad", _)) ++
+        Words.sparkAlone(j).map(s => Html.soft(s"Spark alone: $s"))
+    )
+  }
+
+  private def bars(j: JoinEntry, most: Double): NodeSeq = {
+    val inputs = Seq("left" -> j.left, "right" -> j.right).flatMap { case (name, s) =>
+      Html.bars(name, s.estimatedRows.orElse(s.rows), s.observedRows, s.qError, most)
+    }
+    val out = Html.bars("output", j.estimatedRows, j.outputRows, j.qError, most)
+    if (inputs.isEmpty && out.isEmpty) NodeSeq.Empty else <div class="bars">{inputs ++ out}</div>
+  }
+
+  private def more(j: JoinEntry): NodeSeq = {
+    val sides = Seq("left" -> j.left, "right" -> j.right).map { case (name, s) => side(name, s) }
+    val memory = j.memoryBytes.map(b => s"memory: ${Reason.bytes(b)} of each executor")
+    val rest = sides ++ memory ++ j.notes.map(Words.reason) ++
+      j.alternatives.map(a => s"${a.strategy}: ${Words.cost(a)}")
+    <details><summary>alternatives and statistics</summary><ul>{rest.map(t => <li>{t}</li>)}</ul></details>
+  }
+
+  private def side(name: String, s: SideEntry): String = {
+    val bound = s.boundBytes.fold("")(b => s", at most ${Reason.bytes(b)}")
+    s"$name: ${Words.amount(s.rows)} rows (${s.rowsSource})$bound" + (if (s.partitioned)
+                                                                        ", already partitioned"
+                                                                      else "")
+  }
+}
+
+/**
+ * A report in a few numbers, for lists of queries.
+ *
+ * @param joinsChanged
+ *   joins that Springbok decided and that the plan has
+ * @param rowsRemoved
+ *   rows that filters removed one by one, after the scan
+ * @param warnings
+ *   tables without statistics, hints that were not followed, and rules that failed
+ */
+final private[springbok] case class ReportSummary(
+    joins: Int,
+    joinsChanged: Int,
+    filters: Int,
+    filtersUsed: Int,
+    rowsRemoved: Long,
+    warnings: Int
+)
+
+private[springbok] object ReportSummary {
+  def apply(r: QueryReport): ReportSummary = ReportSummary(
+    joins = r.joins.size,
+    joinsChanged =
+      r.joins.count(j => j.strategy.isDefined && !j.plannedBySpark && Words.sparkAlone(j).isDefined),
+    filters = r.filters.count(_.id.isDefined),
+    filtersUsed = r.filters.count(_.status == "used"),
+    rowsRemoved = r.filters.flatMap(_.rowsRemoved).sum,
+    warnings = r.tables.flatMap(t => t.name.filter(_ => Words.missing(t).isDefined)).distinct.size +
+      r.joins.count(_.hintHonoured.contains(false)) + r.failures.size
+  )
+
+  /** In one sentence. */
+  def of(r: QueryReport): String = {
+    val s = apply(r)
+    val saved = r.saved.flatMap(Words.saved).fold("")(t => s" Saved, by estimate: $t.")
+    s"${s.joinsChanged} of ${s.joins} joins are not as Spark would plan them. ${s.filtersUsed} of ${s.filters} runtime filters were used.$saved"
+  }
+}

@@ -4,13 +4,16 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.springbok.conf.ReportConf
-import org.apache.spark.sql.springbok.report.{LatestEntries, ReportJson, SpringbokReportEvent}
+import org.apache.spark.sql.springbok.report.{LatestEntries, ReportJson, SpringbokReportEvent, Words}
 import org.apache.spark.sql.springbok.report.model.QueryReport
+import org.apache.spark.sql.springbok.report.page.ReportSummary
 import org.apache.spark.status.ElementTrackingStore
+import org.apache.spark.status.KVUtils.KVIndexParam
 
 /**
  * Sends the reports of a context to its UI and its event log.
@@ -82,4 +85,57 @@ private[springbok] object ReportEvents {
       .map(_())
       .find(_.getBytes(UTF_8).length <= most)
   }
+}
+
+/**
+ * A query of the tab, as Spark's status store keeps it.
+ *
+ * @param summary
+ *   None if the report cannot be read
+ */
+final private[springbok] class StoredReport(
+    @KVIndexParam val executionId: Long,
+    val report: String,
+    val which: String,
+    val startMs: Long,
+    val durationMs: Long,
+    val summary: Option[ReportSummary]
+)
+
+/**
+ * Keeps reports in Spark's status store, for the tab of a running application and of the History Server.
+ *
+ * @param most
+ *   the number of reports that are kept; the oldest go first
+ */
+final private[springbok] class ReportListener(store: ElementTrackingStore, most: Int) extends SparkListener {
+  store.addTrigger(classOf[StoredReport], most.toLong)(count => removeOldest(count - most))
+
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case e: SpringbokReportEvent => store.write(stored(e), checkTriggers = true): Unit
+    case _ =>
+  }
+
+  private def stored(e: SpringbokReportEvent): StoredReport = {
+    // A damaged text is kept as well. Its page says that it cannot be read.
+    val r = e.made.orElse(Try(ReportJson.read(e.report)).toOption)
+    val run = r.flatMap(_.execution)
+    new StoredReport(
+      executionId = e.executionId,
+      report = e.report,
+      which = r.fold("")(Words.which).take(ReportListener.whichLength),
+      startMs = run.fold(0L)(_.startMs),
+      durationMs = run.fold(0L)(_.durationMs),
+      summary = r.map(ReportSummary(_))
+    )
+  }
+
+  private def removeOldest(n: Long): Unit = if (n > 0) {
+    val oldest = store.view(classOf[StoredReport]).max(n).asScala.map(_.executionId).toList
+    oldest.foreach(store.delete(classOf[StoredReport], _))
+  }
+}
+
+private object ReportListener {
+  private val whichLength = 300
 }

@@ -1,6 +1,17 @@
 package org.apache.spark.sql.springbok.report.ui
 
-import org.apache.spark.ui.{SparkUI, SparkUITab}
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+import scala.xml.Node
+
+import org.apache.spark.SparkConf
+import org.apache.spark.scheduler.SparkListener
+import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.report.{ReportJson, Words}
+import org.apache.spark.sql.springbok.report.model.QueryReport
+import org.apache.spark.sql.springbok.report.page.ReportPage
+import org.apache.spark.status.ElementTrackingStore
+import org.apache.spark.ui.{SparkUI, SparkUITab, UIUtils, WebUIPage}
 import org.apache.spark.util.kvstore.KVStore
 
 /** The tab "Springbok" of Spark's UI and of the History Server: a list of queries, and a page for each. */
@@ -15,4 +26,88 @@ final private[springbok] class SpringbokTab(val store: KVStore, parent: SparkUI)
 
 private[springbok] object SpringbokTab {
   val path = "springbok"
+}
+
+/** The tab of an application that has ended. */
+private[springbok] object HistoryTab {
+  def listeners(conf: SparkConf, store: ElementTrackingStore): List[SparkListener] =
+    List(new ReportListener(store, conf.get(ReportConf.UI_RETAINED)))
+
+  /** Adds the tab if the application's log had reports. */
+  def addTo(ui: SparkUI): Unit =
+    if (ui.store.store.count(classOf[StoredReport]) > 0) new SpringbokTab(ui.store.store, ui): Unit
+}
+
+/** The report of one query, `?id=` its number in the SQL tab. */
+final private[ui] class QueryPage(tab: SpringbokTab) extends WebUIPage("query") {
+
+  override def render(request: Request): Seq[Node] = {
+    val asked = Option(request.getParameter("id")).flatMap(t => Try(t.toLong).toOption)
+    val content = asked.flatMap(id => Try(tab.store.read(classOf[StoredReport], id)).toOption) match {
+      case None => <p>There is no report of this query.</p>
+      case Some(stored) =>
+        Try(ReportJson.read(stored.report)).toOption match {
+          case Some(r) if r.version == QueryReport.formatVersion =>
+            links(request, stored.executionId) ++ ReportPage.report(r)
+          case _ => <p>The report of this query is damaged, or of another version of Springbok.</p>
+        }
+    }
+    UIUtils.headerSparkPage(request, asked.fold("Springbok")(id => s"Springbok: query $id"), content, tab)
+  }
+
+  private def links(request: Request, id: Long): Seq[Node] = {
+    val base = UIUtils.prependBaseUri(request, tab.basePath)
+    <p><a href={s"$base/${SpringbokTab.path}/"}>All queries</a>{" "}<a href={s"$base/SQL/execution/?id=$id"}>{
+      s"Query $id in the SQL tab"
+    }</a></p>
+  }
+}
+
+/** The queries of an application that have a report, the newest first. */
+final private[ui] class QueriesPage(tab: SpringbokTab) extends WebUIPage("") {
+  private val columns = Seq(
+    "Query",
+    "Description",
+    "Submitted",
+    "Duration",
+    "Joins changed",
+    "Filters used",
+    "Rows removed",
+    "Warnings"
+  )
+
+  override def render(request: Request): Seq[Node] = {
+    val reports = tab.store.view(classOf[StoredReport]).reverse().asScala.toList
+    val content =
+      if (reports.isEmpty) <p>No query with a join has finished yet.</p>
+      else
+        UIUtils.listingTable[StoredReport](
+          columns,
+          row(request)(_),
+          reports,
+          fixedWidth = false,
+          id = Some("springbok-queries"),
+          headerClasses = columns.map(_ => "")
+        )
+    UIUtils.headerSparkPage(request, "Springbok", content, tab)
+  }
+
+  private def row(request: Request)(r: StoredReport): Seq[Node] = {
+    val link =
+      s"${UIUtils.prependBaseUri(request, tab.basePath)}/${SpringbokTab.path}/query/?id=${r.executionId}"
+    val numbers = r.summary.fold(Seq("", "", "", "cannot be read")) { s =>
+      Seq(
+        s"${s.joinsChanged} of ${s.joins}",
+        s"${s.filtersUsed} of ${s.filters}",
+        Words.amount(s.rowsRemoved.toDouble),
+        if (s.warnings == 0) "" else s.warnings.toString
+      )
+    }
+    <tr><td><a href={link}>{r.executionId}</a></td><td><a href={link}>{
+      if (r.which.isEmpty) "query" else r.which
+    }</a></td>
+      <td>{if (r.startMs > 0) UIUtils.formatDate(r.startMs) else ""}</td>
+      <td sorttable_customkey={r.durationMs.toString}>{UIUtils.formatDuration(r.durationMs)}</td>
+      {numbers.map(n => <td>{n}</td>)}</tr>
+  }
 }

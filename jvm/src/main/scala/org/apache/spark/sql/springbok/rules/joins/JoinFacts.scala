@@ -1,13 +1,19 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Expression}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  AttributeReference,
+  Expression,
+  UserDefinedExpression
+}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.joins.HashJoin
-import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{
   BroadcastUse,
@@ -19,6 +25,7 @@ import org.apache.spark.sql.springbok.cost.{
   SideSize,
   Wishes
 }
+import org.apache.spark.sql.springbok.physical.StageTasks
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.types.LongType
 
@@ -171,4 +178,47 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
       }
       16 + Estimate.rowBytes(columns, e.columns)
     }
+}
+
+/** Tasks that read a side in the stage of its join, if the other side is broadcast. Only executors that run one fetch it. */
+private[joins] object ProbeTasks {
+
+  /** None if unknown. */
+  def of(side: LogicalPlan, cores: Int, conf: SQLConf): Option[Double] = side match {
+    case FinishedShuffle(s) =>
+      Some(new StageTasks(_ => None, cores, conf)(s))
+    case FileTable(table, files) if files.bucketSpec.isEmpty =>
+      // The node keeps its size: files are not counted again for each join.
+      Some(StageTasks.splits(table.stats.sizeInBytes, cores, conf))
+    case p: Project => of(p.child, cores, conf)
+    case f: Filter => of(f.child, cores, conf)
+    case j: Join =>
+      SparkPlanning
+        .broadcastSide(j, hintOnly = true, conf)
+        .flatMap(build => of(Sides(j.left, j.right).swapped(build), cores, conf))
+    case _ => None
+  }
+}
+
+/**
+ * Whether a build side may take longer than a broadcast is waited for, `spark.sql.broadcastTimeout`. Without adaptive
+ * execution, everything below the broadcast runs in that time, however small its result is.
+ */
+private[springbok] object BroadcastTime {
+
+  /** Bytes of files that a core reads, joins and aggregates in a second: a fifth of what it mostly does. */
+  private val bytesPerSecond = 20.0 * (1 << 20)
+
+  def over(side: LogicalPlan, cores: Int, conf: SQLConf): Boolean = {
+    val read = side.collectLeaves().map(_.stats.sizeInBytes.toDouble).sum
+    conf.broadcastTimeout > 0 &&
+    (side.exists(isUnbounded) || read > conf.broadcastTimeout.toDouble * cores * bytesPerSecond)
+  }
+
+  /** Whether the time of an operator cannot be told from the bytes that it reads. */
+  private def isUnbounded(p: LogicalPlan): Boolean = p match {
+    case _: BaseEvalPython | _: ObjectConsumer | _: ScriptTransformation | _: Generate => true
+    case j: Join if ExtractEquiJoinKeys.unapply(j).isEmpty => true
+    case _ => p.expressions.exists(_.exists(_.isInstanceOf[UserDefinedExpression]))
+  }
 }

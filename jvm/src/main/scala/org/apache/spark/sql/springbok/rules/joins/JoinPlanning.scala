@@ -1,17 +1,43 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import java.util.IdentityHashMap
+
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.QueryPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{LeafNames, OtherColumnarRules, ResultLimit, SparkLimits}
+import org.apache.spark.sql.springbok.catalyst.{
+  ExpressionLabel,
+  LeafNames,
+  OtherColumnarRules,
+  ResultLimit,
+  SparkLimits,
+  Survivable
+}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait, JoinConf}
-import org.apache.spark.sql.springbok.cost.{BroadcastLimits, Cluster, MemoryLimits}
+import org.apache.spark.sql.springbok.cost.{
+  BroadcastLimits,
+  Cluster,
+  Constraint,
+  JoinChoice,
+  MemoryLimits,
+  Strategy
+}
 import org.apache.spark.sql.springbok.physical.PlanningEstimates
-import org.apache.spark.sql.springbok.record.{PlanningState, RunningQueries}
+import org.apache.spark.sql.springbok.record.{
+  JoinDecision,
+  JoinState,
+  LoggedJoin,
+  PlanningState,
+  RunningQueries
+}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** What all decisions of one planning share: estimates of the plan, the cluster and its limits. */
@@ -80,4 +106,94 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
 
   /** Whether Spark itself takes the side for small enough to broadcast. */
   def smallForSpark(side: LogicalPlan): Boolean = canBroadcastBySize(side, conf)
+}
+
+/** Gives joins their states, which the log and the report show. */
+private[joins] object JoinStates {
+
+  def add(j: Join, query: PlanningState): JoinState = query.addJoin { id =>
+    val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
+      case Some((_, l, r, o, _, _, _, _)) =>
+        (l.map(ExpressionLabel), r.map(ExpressionLabel), o.map(ExpressionLabel))
+      case None => (Nil, Nil, j.condition.map(ExpressionLabel))
+    }
+    new LoggedJoin(id, LoggedJoin.typeName(j.joinType), left, right, other, j.hint, sparks(j))
+  }
+
+  /** What Spark's own planner makes of a join, by the sizes that it knows. */
+  private def sparks(j: Join): Option[Strategy] = {
+    // Spark warns of hints that it cannot follow, once more when it plans the join.
+    val quiet =
+      if (j.hint == JoinHint.NONE) j
+      else j.copy(hint = UserHints.possible(j.hint, PossibleStrategies.hints(j)))
+    SparkSession.active.sessionState.planner.JoinSelection(quiet).collectFirst { case p: BaseJoinExec =>
+      Strategy.of(p)
+    }
+  }
+
+  /**
+   * The plan as it is, with its joins on record, so that the report shows the failure. A join whose record is what failed
+   * stays without one.
+   */
+  def undecided(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
+    plan.foreach {
+      case j: Join if JoinState.isMissing(j) =>
+        for (r <- added(j, query)) {
+          val undecided = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
+          r.decide(undecided, held = 0)
+          j.setTagValue(JoinState.tag, r)
+          j.setTagValue(JoinState.decisionTag, undecided)
+        }
+      case _ =>
+    }
+    plan
+  }
+
+  private def added(j: Join, query: PlanningState): Option[JoinState] =
+    try Some(add(j, query))
+    catch { case e if Survivable(e) => None }
+}
+
+/**
+ * How many joins of a plan could look up the same broadcast: Spark makes a broadcast once for all build sides that are
+ * the same rows with the same keys. Only sides without a join of their own are looked at: dimensions that a query reads
+ * again in each branch of a union or each use of a CTE.
+ */
+final private[springbok] class SharedBuildSides(plan: LogicalPlan) {
+  private type Side = (LogicalPlan, Seq[Expression])
+
+  /** Canonical forms are expensive: only sides of equal leaves are compared. */
+  private lazy val alike: Map[Seq[Seq[String]], Seq[Side]] = {
+    val sides = plan.collect { case j @ ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
+      Seq(j.left -> lk, j.right -> rk)
+    }.flatten
+    sides
+      .filterNot { case (side, _) => joins(side) }
+      .groupBy { case (side, _) => LeafNames.of(side) }
+      .filter(_._2.size > 1)
+  }
+
+  private lazy val uses: Map[Side, Int] =
+    alike.values.flatten.toSeq.groupBy { case (side, keys) => canonical(side, keys) }.map { case (b, same) =>
+      b -> same.size
+    }
+
+  /** Joins that a broadcast of this side by these keys would serve, at least 1. */
+  def of(side: LogicalPlan, keys: Seq[Expression]): Int =
+    if (alike.isEmpty || joins(side) || !alike.contains(LeafNames.of(side))) 1
+    else uses.getOrElse(canonical(side, keys), 1)
+
+  private val rows = new IdentityHashMap[LogicalPlan, LogicalPlan]()
+
+  private def canonical(side: LogicalPlan, keys: Seq[Expression]): Side = {
+    // A stage that has started stands for the plan that it was made of.
+    def planned(p: LogicalPlan) = p.transformUp { case s: LogicalQueryStage => s.logicalPlan }.canonicalized
+    rows.computeIfAbsent(side, planned(_)) -> keys.map(QueryPlan.normalizeExpressions(_, side.output))
+  }
+
+  private def joins(p: LogicalPlan): Boolean = p.exists {
+    case _: Join => true
+    case s: LogicalQueryStage => joins(s.logicalPlan)
+    case _ => false
+  }
 }

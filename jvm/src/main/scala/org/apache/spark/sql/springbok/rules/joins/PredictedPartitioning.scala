@@ -7,7 +7,11 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
+import org.apache.spark.sql.execution.adaptive.{
+  BroadcastQueryStageExec,
+  LogicalQueryStage,
+  ShuffleQueryStageExec
+}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
@@ -177,5 +181,28 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
       }
       partitioning.flatMap(_.mapped(withEqual))
     case _ => None
+  }
+}
+
+/** A side that is a shuffle whose rows have been written, so that its sizes are known. */
+private[joins] object FinishedShuffle {
+  def unapply(p: LogicalPlan): Option[ShuffleQueryStageExec] = p match {
+    case LogicalQueryStage(_, s: ShuffleQueryStageExec) if s.isMaterialized => Some(s)
+    case _ => None
+  }
+}
+
+/**
+ * What a connector stores together.
+ *
+ * @param by
+ *   for each key the column, or a transform of it such as `bucket(8, id)`
+ * @param aligned
+ *   whether Spark adds the partitions that only the other side of a join has
+ */
+final private[springbok] case class StoredBy(by: Seq[Expression], aligned: Boolean) {
+  def meets(other: StoredBy): Boolean = by.size == other.by.size && by.zip(other.by).forall {
+    case (a: TransformExpression, b: TransformExpression) => a.isSameFunction(b)
+    case (a, b) => a.isInstanceOf[Attribute] && b.isInstanceOf[Attribute]
   }
 }

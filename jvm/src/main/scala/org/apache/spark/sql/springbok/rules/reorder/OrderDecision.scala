@@ -1,10 +1,23 @@
 package org.apache.spark.sql.springbok.rules.reorder
 
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, JoinOrderCost, JoinOrderSearch, JoinTree}
+import org.apache.spark.sql.springbok.cost.{
+  ChoicePolicy,
+  Cluster,
+  JoinGraph,
+  JoinKeys,
+  JoinOrderCost,
+  JoinOrderSearch,
+  JoinTree,
+  Relation,
+  Scenario
+}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.LoggedOrder
+import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -83,4 +96,103 @@ private[springbok] object OrderDecision {
     }
     inner(tree)
   }
+}
+
+/** What the search for an order knows of a block. */
+private[reorder] object BlockGraph {
+
+  /**
+   * @param filters
+   *   whether runtime filters of one stage reach others
+   */
+  def apply(b: JoinBlock, stats: PlanStats, filters: Boolean): JoinGraph = {
+    val estimates = b.items.map(stats(_))
+    val relations = b.items.zip(estimates).map { case (item, e) =>
+      relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)
+    }
+    val sets = b.keys.map(_.keys.foldLeft(0L)((s, i) => s | 1L << i))
+    def repeats(i: Int, key: Expression) =
+      !KeyDomain.uniqueness(Seq(key), estimates(i)).believed && !KeyDomain.isFixed(key, estimates(i))
+    val repeated = b.keys.map(_.foldLeft(0L) { case (s, (i, key)) =>
+      if (repeats(i, key)) s | 1L << i else s
+    })
+    val keys = new JoinKeys(
+      sets,
+      (i, j, cs) => KeyDomain.of(cs.map(b.keys(_)(i)), cs.map(b.keys(_)(j)), estimates(i), estimates(j)),
+      repeated
+    )
+    new JoinGraph(relations, keys)
+  }
+
+  private def relation(item: LogicalPlan, e: Estimate, stats: PlanStats): Relation = {
+    val rows = e.rows.get
+    val removed = unfiltered(item, stats).map(_ / math.max(1.0, rows.value))
+    val (more, less) =
+      if (removed.exists(_ < filtered)) (1.0, 1.0)
+      else (math.min(Scenario.off, removed.getOrElse(Scenario.off)), Scenario.off)
+    Relation(rows.value, rows.bound, e.rowBytes, filterable = false, more, less)
+  }
+
+  /** The rows of the only table of an item without its filters, None if the item is more than that. */
+  private def unfiltered(item: LogicalPlan, stats: PlanStats): Option[Double] = item match {
+    case Filter(_, child) => unfiltered(child, stats)
+    case Project(_, child) => unfiltered(child, stats)
+    case leaf: LeafNode => stats(leaf).rows.map(_.value)
+    case _ => None
+  }
+
+  /** A filter that removes less than a tenth of the rows, such as the nulls, makes no estimate uncertain. */
+  private val filtered = 1.1
+}
+
+/**
+ * An order that might replace the query's.
+ *
+ * @param graph
+ *   the relations of the block
+ * @param cost
+ *   costs of orders of these relations, ns of one core
+ * @param fixedNs
+ *   ns of one core that every order costs: the scans, and a stage of each
+ * @param best
+ *   the cheapest order found
+ */
+final private[reorder] case class OrderCandidate(
+    block: JoinBlock,
+    graph: JoinGraph,
+    cost: JoinOrderCost,
+    fixedNs: Double,
+    best: JoinTree,
+    limits: OrderLimits
+) {
+  val beforeNs: Double = fixedNs + cost(block.tree)
+  val afterNs: Double = fixedNs + cost(best)
+
+  /** Fraction of the expected cost that the order saves. */
+  val gain: Double = (beforeNs - afterNs) / beforeNs
+
+  /** Whether it joins other sets than the query. */
+  def isOther: Boolean = best.joined.toSet != block.tree.joined.toSet
+
+  /** Fraction of the cost of the query's order that this one costs more with these relations; below 0 if it saves. */
+  def loss(other: JoinGraph): Double = {
+    val costs = cost.of(other)
+    (costs(best) - costs(block.tree)) / (fixedNs + costs(block.tree))
+  }
+}
+
+/**
+ * What an order must save.
+ *
+ * @param share
+ *   fraction of the expected cost
+ * @param ms
+ *   ms while all cores work
+ * @param cores
+ *   cores of the cluster
+ */
+final private[reorder] case class OrderLimits(share: Double, ms: Double, cores: Int) {
+
+  /** Ns of one core as ms while all cores work. */
+  def wallMs(ns: Double): Double = ns / 1e6 / math.max(1, cores)
 }

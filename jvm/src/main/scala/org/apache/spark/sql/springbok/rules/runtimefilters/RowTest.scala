@@ -2,17 +2,21 @@ package org.apache.spark.sql.springbok.rules.runtimefilters
 
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
 import org.apache.spark.sql.springbok.keys.{
   BitmapContains,
   BloomContains,
   Comparison,
   KeyBitmap,
   KeyLookup,
+  KeyPredicates,
   Shipped,
   SplitBlockBloom,
   TriedKey
 }
+import org.apache.spark.sql.springbok.reason.Reason
 
 /** How a filter is tested row by row. */
 sealed private[springbok] trait RowTest {
@@ -70,4 +74,66 @@ private[springbok] object RowTest {
     override def predicate(key: Expression, keys: FinishedKeys, sc: => SparkContext): Expression =
       BitmapContains(key, Shipped.of(sc, built(keys), bytes))
   }
+}
+
+/** Chooses how a filter is tested row by row, from the keys of its finished build side. */
+final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedKeys, conf: SQLConf) {
+  import RowTestChoice._
+  private val policy = ChoicePolicy.of(conf)
+  private val types = conf.getConf(FilterConf.TYPES).toSet
+  private lazy val savedNs = keys.saving(worth.info.saving).ns
+
+  /** A test for one of the keys. */
+  def ofKeys: Either[Reason, RowTest] = {
+    val expected = worth.expected(keys.retained(worth.info.domain))
+    if (keys.isEmpty) Either.cond(pays(0, 1), RowTest.Nothing, saves(0, 1))
+    else if (worth.retainsTooMuch(expected)) Left(Reason.notSelective(expected))
+    else
+      keySet.flatMap { set =>
+        val retained = expected + (1 - expected) * set.falsePositiveRate
+        if (worth.retainsTooMuch(retained)) Left(Reason.bloomFull(set.falsePositiveRate))
+        else if (!pays(retained, set.testNs)) Left(saves(retained, set.testNs))
+        else Right(set)
+      }
+  }
+
+  /** A bitmap is tested faster. It is taken if it is not larger than the bloom filter, or small. */
+  private def keySet: Either[Reason, RowTest.KeySet] = {
+    val bloom =
+      if (!types(FilterType.Bloom)) Left(Reason.typesOff)
+      else
+        keys.bloomBytes(savedNs, conf).map { bytes =>
+          RowTest.Bloom(bytes, SplitBlockBloom.falsePositiveRate(keys.distinct.getOrElse(0.0), bytes))
+        }
+    val most = math.max(smallBitmap, bloom.fold(_ => 0L, _.bytes))
+    bitmap.filter(_.bytes <= most).fold[Either[Reason, RowTest.KeySet]](bloom)(Right(_))
+  }
+
+  private def bitmap: Option[RowTest.Bitmap] =
+    if (!types(FilterType.In) || !policy.allowsBitmap(worth.info.record.join)) None
+    else
+      for ((low, high) <- keys.integralRange; bytes <- KeyBitmap.bytes(low, high))
+        yield RowTest.Bitmap(low, high, bytes)
+
+  /** A comparison with the bound of the build side's values, which costs almost nothing. */
+  def ofBound(c: Comparison, bound: Any, key: Expression): Either[Reason, RowTest] = {
+    val expected = worth.expected(None)
+    KeyPredicates.literal(bound, key.dataType).map(c.predicate(key, _)).toRight(Reason.noSummary).flatMap { p =>
+      if (!types(FilterType.MinMax)) Left(Reason.typesOff)
+      else if (pays(expected, FilterCost.compare)) Right(RowTest.Bound(c, p))
+      else Left(saves(expected, FilterCost.compare))
+    }
+  }
+
+  private def pays(retained: Double, testNs: Double): Boolean =
+    worth.pays(retained, savedNs, worth.testNs(testNs))
+
+  private def saves(retained: Double, testNs: Double): Reason =
+    Reason.noShuffleSaved((1 - retained) * savedNs, worth.testNs(testNs))
+}
+
+private[springbok] object RowTestChoice {
+
+  /** The size in bytes of a bitmap that is taken however few keys it has: 8 million values. */
+  val smallBitmap: Long = 1L << 20
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.stats.estimate
 
-import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression, ExprId}
+import org.apache.spark.sql.types.{DataType, DateType, IntegralType}
 
 /**
  * What is known of a column. Unless told otherwise, it is about the unfiltered table that the column comes from.
@@ -73,5 +74,102 @@ object ColumnStats {
       uniqueness = Uniqueness.Unknown,
       remaining = children.map(_.remaining).sum
     )
+  }
+}
+
+/**
+ * What a source reports of a column, and what follows from it.
+ *
+ * @param counted
+ *   number of distinct values
+ * @param dense
+ *   whether each row group has as many rows as integers in its range
+ */
+final case class ColumnFacts(
+    range: Option[ValueRange],
+    counted: Option[Double],
+    nullFraction: Option[Double],
+    valueBytes: Option[Double],
+    dense: Boolean
+) {
+
+  /** @param exact whether range, nulls and rows are of all the files that there are */
+  def stats(t: DataType, table: ColumnStats.Table, exact: Boolean, stored: StoredValues): ColumnStats = {
+    val rows = table.rows
+    val domain = if (ColumnFacts.countable(t)) range.map(_.width + 1) else None
+    val unique = uniqueness(domain, rows, exact)
+    val distinct = counted
+      .map(Distinct.Counted(_))
+      .orElse(domain.map { d =>
+        if (d < rows * Distinct.nearlyAll) Distinct.Estimated(d, if (exact) d else rows)
+        else if (unique != Uniqueness.Unknown) Distinct.UpperBound(math.min(d, rows))
+        else new Distinct.Sampled(math.min(d, rows), stored.distinctCount)
+      })
+    ColumnStats(
+      table,
+      distinct,
+      range,
+      valueBytes,
+      nullFraction,
+      unique,
+      remaining = distinct.fold(rows)(_.atMost),
+      stored
+    )
+  }
+
+  private def uniqueness(domain: Option[Double], rows: Double, exact: Boolean): Uniqueness = {
+    // Counts are estimates with an error of a few percent. A range with fewer integers than rows has one twice.
+    val fewest = if (exact) rows * (1 - nullFraction.getOrElse(0.0)) else rows * 0.98
+    if (exact && dense && domain.contains(rows) && nullFraction.contains(0.0)) Uniqueness.Proven
+    else if (counted.exists(_ >= rows * 0.95) || domain.exists(d => d >= fewest && d <= rows * 1.02))
+      Uniqueness.Believed
+    else Uniqueness.Unknown
+  }
+}
+
+object ColumnFacts {
+
+  /** Whether a range of the type has a number of values. */
+  private def countable(t: DataType): Boolean = t match {
+    case _: IntegralType | DateType => true
+    case _ => false
+  }
+}
+
+/** Whether no two rows have the same value of a column, or the same key. */
+sealed abstract class Uniqueness(private val level: Int) {
+
+  /** Whether statistics look like it, or prove it. */
+  def believed: Boolean = level > 0
+  def proven: Boolean = this == Uniqueness.Proven
+
+  def min(other: Uniqueness): Uniqueness = if (other.level < level) other else this
+  def max(other: Uniqueness): Uniqueness = if (other.level > level) other else this
+}
+
+object Uniqueness {
+  case object Unknown extends Uniqueness(0)
+
+  /** The number of values, or the range of integers, is about the number of rows. */
+  case object Believed extends Uniqueness(1)
+
+  /** Beyond doubt: a column that repeats values does not look like it by chance, however large its table is. */
+  case object Proven extends Uniqueness(2)
+}
+
+/**
+ * A column, or an integral column that is cast to a wider integral type: range and number of values stay the same. They
+ * change if a timestamp becomes a number, which counts seconds, or if a fraction is cut off.
+ */
+private[springbok] object WidenedColumn {
+  def unapply(e: Expression): Option[Attribute] = e match {
+    case a: Attribute => Some(a)
+    case Cast(a: Attribute, to: IntegralType, _, _) if widens(a, to) => Some(a)
+    case _ => None
+  }
+
+  private def widens(a: Attribute, to: IntegralType): Boolean = a.dataType match {
+    case from: IntegralType => from.defaultSize <= to.defaultSize
+    case _ => false
   }
 }

@@ -2,23 +2,30 @@ package org.apache.spark.sql.springbok.stats.operator
 
 import java.util.IdentityHashMap
 
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.springbok.catalyst.{FileTable, SparkPlanning}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
+import org.apache.spark.sql.springbok.catalyst.{FileTable, ScanRows, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{
+  ColumnStats,
   Distinct => DistinctValues,
   Estimate,
   Rows,
+  Selectivity,
   Source,
+  Uniqueness,
   WidenedColumn
 }
 import org.apache.spark.sql.springbok.stats.source.{ByIdentity, RelationStats, TableFooters}
+import org.apache.spark.sql.types.IntegerType
 
 /**
  * Rows, bytes and columns of logical plans: from finished stages, the catalog and footers, and Impala's
@@ -174,5 +181,138 @@ object PlanStats extends PredicateHelper {
     /** Remembers for a node what is known of an equal one. */
     def carry(from: LogicalPlan, to: LogicalPlan): Unit =
       Seq(files, finished).foreach(ByIdentity.carry(_, from, to))
+  }
+}
+
+/** Set operations. */
+private[operator] object SetStats {
+  def union(u: Union, children: Seq[Estimate]): Estimate = {
+    val rows = Option.when(children.forall(_.rows.isDefined)) {
+      children.flatMap(_.rows).foldLeft(Rows(0, 0, Source.Estimated))(_ + _)
+    }
+    // Spark computes the output of a projection anew each time.
+    val outputs = u.children.map(_.output.toIndexedSeq)
+    val columns = u.output.zipWithIndex.flatMap { case (a, i) =>
+      val each = outputs.zip(children).map { case (o, e) => e.columns.get(o(i)) }
+      Option.when(each.forall(_.isDefined))(a -> ColumnStats.united(each.flatten))
+    }
+    val known = AttributeMap(columns)
+    // The widest branch may be nearly all of it.
+    val bytes = (Estimate.rowBytes(u.output, known) +: children.map(_.rowBytes)).max
+    Estimate(rows, bytes, known).narrowed
+  }
+
+  /** No more rows than the smaller side has. */
+  def intersect(l: Estimate, r: Estimate): Estimate =
+    l.withRows((l.rows ++ r.rows).minByOption(_.bound).map(_.copy(source = Source.Estimated)))
+}
+
+/** A filter leaves the part of the rows that its conjuncts select. */
+private[operator] object FilterStats extends PredicateHelper {
+
+  def apply(f: Filter, child: Estimate): Estimate = {
+    val part = Selectivity.of(splitConjunctivePredicates(f.condition), child.columns)
+    def remaining(r: Rows) = {
+      val most = if (isTable(f.child)) r.most * part.most else r.most
+      Rows(
+        r.value * part.expected,
+        r.bound * part.bound,
+        Source.Estimated,
+        math.max(r.bound * part.bound, most)
+      )
+    }
+    listed(f).foldLeft(child.withRows(child.rows.map(remaining))) { case (e, (a, n)) => e.withValues(a, n) }
+  }
+
+  /** Columns that must have one of some values, and the number of those. */
+  private def listed(f: Filter): Seq[(Attribute, Int)] = splitConjunctivePredicates(f.condition).collect {
+    case EqualTo(a: Attribute, v) if v.references.isEmpty => a -> 1
+    case EqualTo(v, a: Attribute) if v.references.isEmpty => a -> 1
+    case In(a: Attribute, list) if list.forall(_.references.isEmpty) => a -> list.size
+    case InSet(a: Attribute, set) => a -> set.size
+  }
+
+  /** Whether the rows are a table's, each of them once: row groups bound only those. */
+  private def isTable(p: LogicalPlan): Boolean = p match {
+    case Project(_, child) => isTable(child)
+    case _ => p.isInstanceOf[LogicalRelation]
+  }
+}
+
+/** Operators that make a number of rows of each: expansions, generators, samples. No column is unique after them. */
+private[operator] object MultipliedStats {
+  def apply(e: Expand, child: Estimate): Estimate = times(e, child, e.projections.size.toDouble)
+
+  def apply(s: Sample, child: Estimate): Estimate =
+    times(
+      s,
+      child,
+      math.min(if (s.withReplacement) Double.MaxValue else 1.0, math.max(0.0, s.upperBound - s.lowerBound))
+    )
+
+  /** The number is known of arrays that are literals, and unknown of columns. */
+  def apply(g: Generate, child: => Estimate): Estimate = {
+    val each = g.generator match {
+      case Explode(array) => elements(array)
+      case PosExplode(array) => elements(array)
+      case Stack(Literal(n: Int, IntegerType) +: _) => Some(n)
+      case _ => None
+    }
+    each.fold(Estimate.unknown(g.output))(n => times(g, child, if (g.outer) math.max(1.0, n) else n.toDouble))
+  }
+
+  private def elements(array: Expression): Option[Int] = array match {
+    case CreateArray(items, _) => Some(items.size)
+    case Literal(a: ArrayData, _) => Some(a.numElements())
+    case _ => None
+  }
+
+  private def times(plan: UnaryNode, child: Estimate, by: Double): Estimate = {
+    val columns = AttributeMap(child.columns.toSeq.collect {
+      case (a, s) if plan.outputSet.contains(a) => a -> s.copy(uniqueness = Uniqueness.Unknown)
+    })
+    val bytes = Estimate.rowBytes(plan.output, columns) + child.unexplainedBytes(plan.child.output)
+    Estimate(child.rows.map(_.scale(by)), bytes, columns).narrowed
+  }
+}
+
+/** Tables and other leaves of a plan, but for query stages. */
+private[operator] object LeafStats {
+  def apply(leaf: LeafNode, relations: RelationStats, estimate: LogicalPlan => Estimate): Estimate =
+    leaf match {
+      case FileTable(r, fs) => relations.relation(r, fs)
+      // Tables that are not files, such as Hive's, may have been analyzed.
+      case r: LogicalRelation => relations.reported(r.output, r.stats, Source.Analyzed)
+      case h: HiveTableRelation => relations.reported(h.output, h.stats, Source.Analyzed)
+      case v: DataSourceV2ScanRelation => relations.reported(v.output, statistics(v), Source.Connector)
+      case r: LogicalRDD => relations.reported(r.output, r.stats, Source.Estimated)
+      case m: InMemoryRelation => cached(m, relations, estimate)
+      case l: LocalRelation => counted(l, l.data.size.toDouble, Source.Runtime)
+      case r: Range => counted(r, r.numElements.toDouble, Source.Analyzed)
+      case _ => Estimate.unknown(leaf.output)
+    }
+
+  /** Spark 4.3 asks a connector for its rows only with `spark.sql.cbo.enabled`. */
+  private def statistics(v: DataSourceV2ScanRelation): Statistics =
+    v.stats.copy(rowCount = v.stats.rowCount.orElse(ScanRows(v.scan).map(BigInt(_))))
+
+  private def counted(leaf: LeafNode, n: Double, source: Source): Estimate =
+    Estimate(Some(Rows(n, n, source)), Estimate.rowBytes(leaf.output), AttributeMap.empty)
+
+  /** A cached table is counted once its buffers are there. Before, it is as the plan that will fill them. */
+  private def cached(
+      m: InMemoryRelation,
+      relations: RelationStats,
+      estimate: LogicalPlan => Estimate
+  ): Estimate = {
+    def filled = SparkPlanning.cachedPlan(m).filter(_.output.size == m.output.size)
+    if (m.cacheBuilder.isCachedColumnBuffersLoaded) relations.reported(m.output, m.stats, Source.Runtime)
+    else
+      filled.fold(relations.reported(m.output, m.stats, Source.Estimated)) { plan =>
+        val e = estimate(plan)
+        val renamed =
+          plan.output.zip(m.output).flatMap { case (from, to) => e.columns.get(from).map(to -> _) }
+        e.copy(columns = AttributeMap(renamed))
+      }
   }
 }

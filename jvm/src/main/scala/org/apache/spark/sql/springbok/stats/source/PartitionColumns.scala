@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.stats.source
 
+import com.google.common.cache.{Cache, CacheBuilder}
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.unescapePathName
 import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Literal}
@@ -88,5 +89,33 @@ private[springbok] object PartitionColumns {
       (values.size - present.size).toDouble / values.size,
       present.collect { case t: UTF8String => t.numBytes.toLong }.maxOption
     )
+  }
+}
+
+/** Guava stands unshaded on the class path of every Spark from 3.5 on, for Hadoop and Hive. */
+private[springbok] object ByIdentity {
+
+  /**
+   * What is known of objects for as long as others hold them, each by itself: two indexes of a table are equal whatever
+   * files they have, or compare all their files.
+   */
+  def apply[K <: AnyRef, V <: AnyRef](): Cache[K, V] = CacheBuilder.newBuilder().weakKeys().build[K, V]()
+
+  /** Remembers for an object what is known of an equal one, if anything is. */
+  def carry[K <: AnyRef, V <: AnyRef](known: Cache[K, V], from: K, to: K): Unit =
+    Option(known.getIfPresent(from)).foreach(known.put(to, _))
+}
+
+/** Partition columns whose values the reader of a table takes from the folders of its files. */
+private[springbok] object FolderColumns {
+
+  /**
+   * Their names. Readers of other table formats may take a column from the files, where it may differ: with some key generators,
+   * Hudi keeps rows of `2018-09-23` in the folder `2018/09/23`.
+   */
+  def of(table: HadoopFsRelation): Seq[String] = {
+    val index = table.location
+    val trusted = !TableFiles.namedByLog(index) || index.getClass.getName.startsWith(TableFiles.delta)
+    if (trusted) table.partitionSchema.fieldNames.toSeq else Nil
   }
 }

@@ -2,8 +2,9 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.connector.catalog.Table
-import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.sql.connector.read.{LocalScan, Scan}
 import org.apache.spark.sql.types.StructField
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * Tables whose scans may be built again while a query runs, to read less. Their connectors are known, or say themselves, to
@@ -42,4 +43,55 @@ private[connectors] object RebuildableTable {
   )
 
   def of(table: Table): Option[RebuildableTable] = all.collectFirst { case (is, known) if is(table) => known }
+}
+
+/**
+ * Tables whose connector says that their scans may be built again, by a property of the table: see
+ * `docs/contribute/connectors.md`. It says so of the table object, which reads one version.
+ */
+private[connectors] object DeclaredTable extends RebuildableTable {
+  val property = "springbok.scans.rebuildable"
+
+  def is(table: Table): Boolean = Option(table.properties).exists(_.get(property) == "true")
+
+  override def version(table: Table): TableVersion = TableVersion.OfTable
+
+  override def allows(scan: Scan): Boolean = !scan.isInstanceOf[LocalScan]
+
+  override def compares(
+      table: Table,
+      column: Attribute,
+      field: StructField,
+      takes: Expression => Boolean
+  ): Boolean = true
+
+  override val longestList: Int = 1024
+}
+
+/** The version of a table that a query reads. */
+sealed private[connectors] trait TableVersion {
+
+  /** The options of a scan that reads this version; None if there is no such scan. */
+  def pinned(options: CaseInsensitiveStringMap): Option[CaseInsensitiveStringMap]
+}
+
+private[connectors] object TableVersion {
+
+  /** Every scan of the table object reads the same version. */
+  case object OfTable extends TableVersion {
+    override def pinned(options: CaseInsensitiveStringMap): Option[CaseInsensitiveStringMap] = Some(options)
+  }
+
+  /** A scan with this option reads the version. */
+  final case class ByOption(name: String, value: String) extends TableVersion {
+    override def pinned(options: CaseInsensitiveStringMap): Option[CaseInsensitiveStringMap] = {
+      val map = new java.util.HashMap[String, String](options.asCaseSensitiveMap)
+      map.put(name, value)
+      Some(new CaseInsensitiveStringMap(map))
+    }
+  }
+
+  case object Unknown extends TableVersion {
+    override def pinned(options: CaseInsensitiveStringMap): Option[CaseInsensitiveStringMap] = None
+  }
 }

@@ -2,11 +2,13 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.{FileSourceScanExec, RowDataSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.keys.FilterKey
+import org.apache.spark.sql.springbok.keys.{FilterKey, KeyPredicates}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.rules.runtimefilters.{
   FilterWorth,
@@ -99,5 +101,81 @@ private[springbok] object ScanConnector {
     case b: BatchScanExec => BatchConnector(b)
     case r: RowDataSourceScanExec => JdbcScan.of(r)
     case other => new RowsOnly(Reason.scanTakesNone(other.nodeName.trim))
+  }
+}
+
+/** Scans that are told of no filter: their rows are tested one by one. */
+final private[connectors] class RowsOnly(why: Reason) extends ScanConnector {
+  override def skips(column: Attribute, stats: PlanStats): Double = 0
+
+  override def push(
+      column: Attribute,
+      keys: PushableKeys,
+      filter: ScanConnector.Filter
+  ): Either[Reason, PushedFilter] = Left(why)
+}
+
+/**
+ * Files that Spark itself reads, also those that the log of a Delta table names: see [[FilePruning]]. Delta's file index
+ * skips files by the predicates that Spark hands to the scan.
+ *
+ * '''Why the answer cannot change''': the predicate is one more filter on the scan, as if the query had it.
+ */
+final private[connectors] class FileConnector(scan: FileSourceScanExec) extends ScanConnector {
+  override def skips(column: Attribute, stats: PlanStats): Double =
+    if (PrunableColumns.partitions(scan, column, SQLConf.get)) 1.0
+    else stats.footers(scan.relation).flatMap(_.clustering(column.name)).getOrElse(0.0)
+
+  override def push(
+      column: Attribute,
+      keys: PushableKeys,
+      filter: ScanConnector.Filter
+  ): Either[Reason, PushedFilter] = {
+    val pruning = new FilePruning(scan, column, filter.keyType, filter.conf, keys.anyway)
+    val found = keys match {
+      case PushableKeys.Keys(facts, _) => pruning.of(facts, filter.regardless)
+      case PushableKeys.Bound(c, value, _) => pruning.bound(c, value, filter.regardless)
+    }
+    found
+      .map(f => f.copy(predicate = KeyPredicates.orWithin(column, f.predicate, keys.anyway)))
+      .toRight(Reason.nothingSkipped)
+  }
+}
+
+/**
+ * A scan of Spark's connector API. It is told in the first way that it allows: built again, which skips most, or filtering
+ * itself when it starts. If its files lie by the very values of the column, its own filtering skips as much and costs less.
+ */
+private[connectors] object BatchConnector {
+  def apply(b: BatchScanExec): ScanConnector =
+    (rebuilt(b), b.scan) match {
+      case (Some(r), _: SupportsRuntimeV2Filtering) => new Both(r, new OwnFiltering(b), b)
+      case (Some(r), _) => r
+      case (None, _: SupportsRuntimeV2Filtering) => new OwnFiltering(b)
+      case _ => new RowsOnly(Reason.scanTakesNone(b.table.name))
+    }
+
+  private def rebuilt(b: BatchScanExec): Option[RebuiltScan] = b.table match {
+    // Its commit replaces what this very scan has read.
+    case _: RowLevelOperationTable => None
+    case table => RebuildableTable.of(table).map(new RebuiltScan(b, _))
+  }
+
+  final private class Both(again: ScanConnector, own: ScanConnector, b: BatchScanExec) extends ScanConnector {
+    override def skips(column: Attribute, stats: PlanStats): Double =
+      math.max(again.skips(column, stats), own.skips(column, stats))
+
+    override def push(
+        column: Attribute,
+        keys: PushableKeys,
+        filter: ScanConnector.Filter
+    ): Either[Reason, PushedFilter] = {
+      val ways =
+        if (PrunableColumns.identity(b.table, column)) Seq(own, again) else Seq(again, own)
+      ways.head.push(column, keys, filter) match {
+        case Left(why) => ways.last.push(column, keys, filter).left.map(_ => why)
+        case pushed => pushed
+      }
+    }
   }
 }
