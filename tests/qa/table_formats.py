@@ -26,58 +26,56 @@ _SUITES = "*.rules.runtimefilters.connectors.*"
 # What a user calls it, and the tests that show it: the start of `<suite>: <test>`, as a regular expression.
 CAPABILITIES = {
     "Delta": {
-        "files that cannot join are not opened": "Delta.*: (files of|keys that|a table that OPTIMIZE|generated)",
+        "skipped files": "Delta.*: (files of|keys that|a table that OPTIMIZE|generated)",
         "renamed columns": "Delta.*: columns of other names",
         "deletion vectors": "Delta.*: deleted rows",
-        "time travel and change data feed": "Delta.*: an older version",
+        "time travel, change data feed": "Delta.*: an older version",
         "row counts from the log": "Delta.*: rows are counted",
-        "MERGE, UPDATE, DELETE, INSERT OVERWRITE": "Delta.*: (what is written|a concurrent)",
+        "writes": "Delta.*: (what is written|a concurrent)",
     },
     "Iceberg": {
-        "files that cannot join are not opened": "Iceberg.*: (files of|keys that|partitions by|conditions)",
-        "row groups are skipped": "Iceberg.*: row groups",
+        "skipped files": "Iceberg.*: (files of|keys that|partitions by|conditions)",
+        "skipped row groups": "Iceberg.*: row groups",
         "nulls, NaN, nested fields": "Iceberg.*: (nulls|NaN|floating)",
         "delete files, also by equality": "Iceberg.*: rows of equality",
         "snapshots, branches, tags": "Iceberg.*: (an older snapshot|a concurrent)",
         "changed schemas, metadata": "Iceberg.*: (columns that were|metadata|tables of metadata)",
         "row counts and distinct values": "Iceberg.*: (rows are counted|distinct values)",
         "colocated joins": "IcebergStatistics.*: (tables with the same|semi|partitions of|each|other)",
-        "MERGE, UPDATE, DELETE": "Iceberg.*: DELETE",
+        "writes": "Iceberg.*: DELETE",
     },
     "Hudi": {
-        "rows that cannot join are removed at the scan": "Hudi.*: rows without",
+        "removed rows": "Hudi.*: rows without",
         "updates and deletes in logs": "Hudi.*: keys that an update",
-        "MERGE, UPDATE, DELETE": "Hudi.*: what is written",
+        "writes": "Hudi.*: what is written",
     },
     "Hive": {
-        "rows that cannot join are removed at the scan": "Hive.*: (rows without|keys of|outer|a Hive|other)",
-        "files and row groups, where Spark reads them": "Hive.*: Parquet and ORC",
-        "Spark's partition pruning stays": "Hive.*: Spark's dynamic",
-        "INSERT and INSERT OVERWRITE": "Hive.*: what is written",
+        "removed rows": "Hive.*: (rows without|keys of|outer|a Hive|other)",
+        "skipped files and row groups, where Spark reads": "Hive.*: Parquet and ORC",
+        "Spark's partition pruning": "Hive.*: Spark's dynamic",
+        "writes": "Hive.*: what is written",
     },
     "JDBC": {
-        "rows that cannot join are not sent": "Jdbc.*: (the database|more keys|a key of|the query's)",
-        "tables of a catalog": "Jdbc.*: (a table of a catalog|what a database)",
-        "other keys, row by row": "Jdbc.*: other types",
+        "rows not sent": "Jdbc.*: (the database|more keys|a key of|the query's)",
+        "catalog tables": "Jdbc.*: (a table of a catalog|what a database)",
+        "keys tested row by row": "Jdbc.*: other types",
     },
-    "Delta and Iceberg together": {
+    "Delta with Iceberg": {
         "extensions in each order": "Neighbours.*: (?!CTAS|streams|cached|temporary|a user)",
-        "CTAS, INSERT OVERWRITE, MERGE": "Neighbours.*: CTAS",
+        "writes": "Neighbours.*: CTAS",
         "streams, cached tables, views": "Neighbours.*: (streams|cached|temporary)",
         "a user's own rules": "Neighbours.*: a user",
     },
     "Any connector": {
         "its own runtime filtering": "Connector.*: ",
-        "scans that are built again": "RebuiltScan.*: ",
+        "rebuilt scans": "RebuiltScan.*: ",
     },
 }
 
 _INTRODUCTION = """\
-`python -m qa.table_formats` ([how to run it](../contribute/testing.md#differential-fuzzing)) writes this page: how many
-tests of each capability passed on each Spark line. A
-dash means that the format has no release for the line, or that its tests do not run there.
-Delta, Iceberg and Hudi have no release for Spark 4.3. [Limits](limits.md#table-formats) says what is missing, and
-[Connectors](../contribute/connectors.md) how a scan is told of a filter."""
+Tests that passed on each Spark line, by [`python -m qa.table_formats`](../contribute/testing.md#differential-fuzzing).
+A dash means that the format has no release for the line, or that its tests do not run there. Delta, Iceberg and Hudi
+have no release for Spark 4.3. [Limits](limits.md#table-formats), [connectors](../contribute/connectors.md)"""
 
 
 def measured(line: lines.Line) -> dict[str, str]:
@@ -93,10 +91,12 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page's text."""
     labels = sorted(label for label, tests in results.items() if tests)
     head = ["", *headings(labels)]
-    parts = ["# Table formats", _INTRODUCTION, "## Versions of the tests", _versions()]
-    for form, capabilities in CAPABILITIES.items():
-        rows = {name: [_cell(results[x], tests) for x in labels] for name, tests in capabilities.items()}
-        parts += [f"## {form}", markdown(head, rows)]
+    rows = {
+        f"{form}: {name}": [_cell(results[x], tests) for x in labels]
+        for form, capabilities in CAPABILITIES.items()
+        for name, tests in capabilities.items()
+    }
+    parts = ["# Table formats", _INTRODUCTION, markdown(head, rows), "## Versions of the tests", _versions()]
     return "\n\n".join(parts) + "\n"
 
 
