@@ -63,7 +63,7 @@ LACKS = {
 }
 
 _INTRODUCTION = (
-    "Tests that passed, were skipped or failed on each Spark line, by `make test-matrix`. "
+    "Tests that passed, were skipped or failed on each Spark line (its Scala), by `make test-matrix`. "
     "Small numbers are one Scala test of each rule and operator."
 )
 
@@ -84,7 +84,7 @@ def page(results: dict[str, Any]) -> str:
     labels = sorted(results)
     names = headings(labels)
     tests = {t: [_cell(results[label]["tests"], groups) for label in labels] for t, groups in CAPABILITIES.items()}
-    lacks = [f"- Spark {line}: {why}" for line, reasons in LACKS.items() for why in reasons]
+    lacks = [f"- {line}: {' '.join(why)}" for line, why in LACKS.items()]
     return (
         "\n\n".join(
             [
@@ -100,8 +100,8 @@ def page(results: dict[str, Any]) -> str:
 
 
 def headings(labels: list[str]) -> list[str]:
-    """The lines' labels for people: 3.5, Scala 2.12."""
-    return [label.replace("_", ", Scala ") for label in labels]
+    """The lines' labels for people: 3.5 (2.12)."""
+    return [label.replace("_", " (") + ")" for label in labels]
 
 
 def markdown(head: list[str], rows: dict[str, list[Any]]) -> str:

@@ -91,20 +91,18 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page's text."""
     labels = sorted(label for label, tests in results.items() if tests)
     head = ["", *headings(labels)]
-    rows = {
+    rows = _versions(labels) | {
         f"{form}: {name}": [_cell(results[x], tests) for x in labels]
         for form, capabilities in CAPABILITIES.items()
         for name, tests in capabilities.items()
     }
-    parts = ["# Table formats", _INTRODUCTION, markdown(head, rows), "## Versions of the tests", _versions()]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(["# Table formats", _INTRODUCTION, markdown(head, rows)]) + "\n"
 
 
-def _versions() -> str:
-    every = sorted(lines.every(), key=lambda line: line.label)
-    known = sorted({name for line in every for name in line.formats})
-    rows = {name.title(): [line.formats.get(name, "-") for line in every] for name in known}
-    return markdown(["", *headings([line.label for line in every])], rows)
+def _versions(labels: list[str]) -> dict[str, list[str]]:
+    every = {line.label: line.formats for line in lines.every()}
+    known = sorted({name for formats in every.values() for name in formats})
+    return {f"{name.title()}: version": [every[label].get(name, "-") for label in labels] for name in known}
 
 
 def _cell(tests: dict[str, str], pattern: str) -> str:
