@@ -13,18 +13,17 @@ PAGE = _DOCS / "use" / "spark-versions.md"
 
 # What a user calls it, and the packages and groups of tests that show it.
 CAPABILITIES = {
-    "Join strategies, hints of Spark's": ("rules.joins",),
-    "Join order": ("rules.reorder",),
-    "Conjunct order": ("rules.conjuncts",),
-    "Hints of Springbok's": ("rules.hints",),
-    "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters"),
-    "Runtime filters: scans and connectors": (
-        "rules.runtimefilters.resolve",
-        "rules.runtimefilters.connectors",
+    "Join strategies": ("rules.joins",),
+    "Join order, conjuncts, shuffle writers, hints": (
+        "rules.reorder",
+        "rules.conjuncts",
+        "rules.shuffles",
+        "rules.hints",
     ),
+    "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters"),
+    "Runtime filters: scans, connectors": ("rules.runtimefilters.resolve", "rules.runtimefilters.connectors"),
     "Operators of runtime filters": ("physical", "keys"),
-    "Shuffle writers": ("rules.shuffles",),
-    "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
+    "Statistics, costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
     "Activation, settings, reports": (
         "top",
         "conf",
