@@ -35,7 +35,7 @@ CAPABILITIES = {
         "skipped files and row groups": "Iceberg.*: (files of|keys that|partitions by|conditions|row groups)",
         "nulls, NaN, nested fields": "Iceberg.*: (nulls|NaN|floating)",
         "delete files, also by equality": "Iceberg.*: rows of equality",
-        "snapshots, changed schemas, metadata": "Iceberg.*: (an older snapshot|a concurrent|columns that were|(tables of )?metadata)",
+        "snapshots, schemas": "Iceberg.*: (an older snapshot|a concurrent|columns that were|(tables of )?metadata)",
         "row counts, distinct values": "Iceberg.*: (rows are counted|distinct values)",
         "colocated joins": "IcebergStatistics.*: (tables with the same|semi|partitions of|each|other)",
         "writes": "Iceberg.*: DELETE",
