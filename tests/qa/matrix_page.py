@@ -118,7 +118,7 @@ def _checks(labels: list[str], results: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def _suites(found: dict[str, dict[str, Any]] | None) -> str:
-    """How many tests of how many suites pass, and why the others fail."""
+    """How many tests pass, and why the others fail."""
     if not found:
         return "-"
     every = found.values()
