@@ -55,11 +55,9 @@ def name_of(suite: str, scale: float, layout: str) -> str:
 
 
 def save(path: Path, results: dict[str, Any], keep: bool) -> None:
-    """Write the results of a suite; `keep` keeps the note and the queries that were not run again."""
+    """Write the results of a suite; `keep` keeps the queries that were not run again."""
     if keep and path.exists():
-        old = read(path)
-        note = {"note": old["note"]} if "note" in old else {}
-        results = results | note | {"queries": merged(old["queries"], results["queries"])}
+        results = results | {"queries": merged(read(path)["queries"], results["queries"])}
     write(path, results)
 
 

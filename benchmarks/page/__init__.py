@@ -1,20 +1,29 @@
 """The results page, benchmarks/results/README.md, and its charts: the template filled from the JSON files beside it.
 
-A line `{{suite NAME}}`, `{{queries NAME}}` or `{{study NAME}}` of the template stands for a part made from NAME.json,
-and `{{gains}}` for the summary. Files that the template does not name come at the end of the page.
+A line `{{KIND NAME…}}` of the template stands for a part made from the files NAME.json, `{{gains}}` for the summary.
+Files that the template does not name come at the end of the page.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness import results
 from benchmarks.page import charts, figures, sections
 
 _TEMPLATE = Path(__file__).with_name("template.md")
-_PART = re.compile(r"^\{\{(\w+) ?([\w.-]*)\}\}$", re.MULTILINE)
-_SECTIONS = {"suite": sections.suite, "queries": sections.queries, "study": sections.study}
+_PART = re.compile(r"^\{\{(\w+) ?([\w. -]*)\}\}$", re.MULTILINE)
+_SECTIONS: dict[str, Callable[..., str]] = {
+    "suite": sections.suite,
+    "arms": sections.arms,
+    "samples": sections.samples,
+    "orders": sections.orders,
+    "study": sections.study,
+    "source": sections.source,
+}
 # The suite whose queries are drawn one by one.
 _SCATTER = "tpcds-sf10-clustered-parquet"
 
@@ -24,22 +33,27 @@ def write(folder: Path) -> Path:
     _draw(folder)
 
     def part(found: re.Match[str]) -> str:
-        kind, name = found.groups()
+        kind, names = found.groups()
         if kind == "gains":
             return sections.gains(figures.gains(folder))
-        path = folder / f"{name}.json"
-        return _SECTIONS[kind](results.read(path)) if path.exists() else "Not measured."
+        files = [folder / f"{name}.json" for name in names.split()]
+        read = [_read(path) for path in files if path.exists()]
+        return _SECTIONS[kind](*read) if read else "Not measured."
 
     text = _TEMPLATE.read_text(encoding="utf-8")
-    named = {name for _, name in _PART.findall(text)}
+    named = {name for _, names in _PART.findall(text) for name in names.split()}
     others = [p for p in sorted(folder.glob("*.json")) if p.stem not in named]
     page = folder / "README.md"
     page.write_text(_PART.sub(part, text) + "".join(_other(p) for p in others), encoding="utf-8")
     return page
 
 
+def _read(path: Path) -> dict[str, Any]:
+    return results.read(path) | {"file": path.name}
+
+
 def _other(path: Path) -> str:
-    content = results.read(path)
+    content = _read(path)
     text = sections.suite(content) if "experiment" in content else sections.study(content)
     return f"\n## {content.get('title', path.stem)}\n\n{text}\n"
 

@@ -1,53 +1,69 @@
-"""The parts of the results page that come from one JSON file each, as Markdown."""
+"""The parts of the results page that come from JSON files, as Markdown."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.harness.arms import ARMS
 from benchmarks.page import figures
 from benchmarks.page.figures import LOSS, Gain, Pair, Record
 
-_MOST_NAMED = 10
+_MOST_GAINS = 3
+# A longer list of queries is shortened in the command.
+_MOST_QUERIES = 25
+
+
+def source(results: Record) -> str:
+    """The command of a study, which leads to its figures."""
+    return _command(results)
 
 
 def study(results: Record) -> str:
     """The table of a study."""
-    return _joined(f"`{results['command']}`", results.get("note", ""), table(*results["table"]))
+    return _joined(_command(results), table(*results["table"]))
 
 
-def suite(results: Record) -> str:
-    """How a suite was run, the arms against the first of them, gains and losses, and notes."""
-    queries, arms = results["queries"], list(results["arms"])
-    base = arms[0]
-    measured = {arm: figures.pairs(queries, base, arm) for arm in arms}
+def suite(results: Record, again: Record | None = None) -> str:
+    """The arms against the first of them, and the gains and losses of the last arm against each other arm.
+
+    `again` holds more runs of queries that lost; their ratios come beside the losses.
+    """
+    queries, names = results["queries"], list(results["arms"])
+    ranked = []
+    for base in names[:-1]:
+        pairs = figures.pairs(queries, base, names[-1])
+        more = {p.query: p.ratio for p in figures.pairs(again["queries"], base, names[-1])} if again else {}
+        ranked.append(f"- Against `{base}`: largest gains {_gains(pairs)}; {_losses(pairs, more)}.")
+    return _joined(arms(results), _answers(queries), "\n".join(ranked))
+
+
+def arms(results: Record) -> str:
+    """The command, and the arms against the first of them; arms that no longer exist are left out."""
+    names = list(results["arms"])
+    measured = {arm: figures.pairs(results["queries"], names[0], arm) for arm in names if arm in ARMS}
+    base = sum(p.base["seconds"] for p in measured.pop(names[0]))
     overview = table(
-        [f"against `{base}`", "queries", "geomean", "lowest", "total s", "CPU", "read", "shuffled", "≥ 2x",
-         f"< {LOSS}x", "planning ms", "rules ms"],
-        *(_overview(arm, pairs) for arm, pairs in measured.items()),
-    )  # fmt: skip
-    ranked = table(
-        ["arm", "largest gains", f"losses (below {LOSS}x)"],
-        *([f"`{arm}`", _gains(pairs), _losses(pairs)] for arm, pairs in measured.items() if arm != base and pairs),
+        [f"against `{names[0]}` ({base:.1f} s)", "geomean", "lowest", "seconds", "CPU", "read", "shuffled", "rules ms"],
+        *(_overview(arm, pairs) for arm, pairs in measured.items() if pairs),
     )
-    orders = _orders(queries, arms) if results["experiment"]["suite"] == "joinorder" else ""
-    used = _utilisation(measured, results["machine"]["cores"])
-    return _joined(_setting(results), overview, _answers(queries), orders, ranked, used, results.get("note", ""))
+    return _joined(_command(results), overview)
 
 
-def queries(results: Record) -> str:
-    """The queries that ran in all arms: seconds, ratios, and what the filters of the last arm did."""
-    arms = list(results["arms"])
-    bases, last = arms[:-1], arms[-1]
-    head = ["query", *(f"`{a}` s" for a in arms), *(f"against `{a}`" for a in bases), "filters used", "rows removed"]
-    rows = []
-    for q in results["queries"]:
-        times = {a: figures["seconds"] for a, figures in q["arms"].items() if "seconds" in figures}
-        if times.keys() != set(arms):
-            continue
-        ratios = [f"{times[a] / times[last]:.2f}x" for a in bases]
-        effect = [f"{q['arms'][last][key]:,}" for key in ("filters_used", "rows_removed")]
-        rows.append([q["query"], *(f"{s:.1f}" for s in times.values()), *ratios, *effect])
-    return table(head, *rows)
+def samples(*files: Record) -> str:
+    """One line for each file: `springbok` against `spark`."""
+    head = ["suite", "layout", "format", "Spark", "geomean", "CPU", f"below {LOSS}x"]
+    return table(head, *(_sample(results) for results in files))
+
+
+def orders(*files: Record) -> str:
+    """How much the order in which a query's joins are written matters to the first arm of each file."""
+    slowest = [(r, figures.slowest_order(r["queries"], next(iter(r["arms"])))) for r in files]
+    names = list(dict.fromkeys(q for _, ratios in slowest for q in ratios))
+    rows = [
+        [f"`{next(iter(r['arms']))}`, {_runs(r)}", *(f"{ratios[q]:.2f}x" if q in ratios else "-" for q in names)]
+        for r, ratios in slowest
+    ]
+    return _joined(*(_command(r) for r in files), table(["arm", *names], *rows))
 
 
 def gains(found: list[Gain]) -> str:
@@ -65,60 +81,44 @@ def _joined(*parts: str) -> str:
     return "\n\n".join(p for p in parts if p)
 
 
-def _setting(results: Record) -> str:
-    e, machine, versions = results["experiment"], results["machine"], results["versions"]
-    runs = "1 timed run" if e["runs"] == 1 else f"{e['runs']} timed runs"
-    warmups = {0: "without a warm-up", 1: "after 1 warm-up"}.get(e["warmups"], f"after {e['warmups']} warm-ups")
-    return (
-        f"`{results['command']}`\n\n{runs} of each query in each arm {warmups}; {machine['master']} on "
-        f"{machine['cores']} cores ({machine['architecture']}), driver heap {machine['driver_memory']}; "
-        f"Spark {versions['spark']}, Springbok {versions['springbok']}."
-    )
+def _command(results: Record) -> str:
+    """The command, without the names of many queries; it leads to the figures."""
+    words = results["command"].split(" ")
+    short = " ".join(w if w.count(",") < _MOST_QUERIES else f"{w.count(',') + 1}-queries" for w in words)
+    return f"[`{short}`]({results['file']})"
 
 
 def _overview(arm: str, pairs: list[Pair]) -> list[str]:
-    if not pairs:
-        return [f"`{arm}`", "0", *["-"] * 10]
     less = [figures.less(pairs, metric) for metric in ("cpu_s", "bytes_read", "shuffle_bytes")]
-    times = [figures.median_and_p95(pairs, metric) for metric in ("planning_ms", "rules_ms")]
+    median, p95 = figures.median_and_p95(pairs, "rules_ms")
     return [
         f"`{arm}`",
-        str(len(pairs)),
         f"{figures.geomean(pairs):.2f}x",
         f"{min(p.ratio for p in pairs):.2f}x",
         f"{sum(p.arm['seconds'] for p in pairs):.1f}",
         *(_times(x) for x in less),
-        str(sum(p.ratio >= 2 for p in pairs)),
-        str(sum(p.ratio < LOSS for p in pairs)),
-        *(f"{median:.0f} / {p95:.0f}" for median, p95 in times),
+        f"{median:.0f}, {p95:.0f}",
     ]
 
 
-def _utilisation(measured: dict[str, list[Pair]], cores: int) -> str:
-    """Where the time of the cores went; empty for results that do not tell."""
-    told = {arm: pairs for arm, pairs in measured.items() if pairs and all("run_s" in p.arm for p in pairs)}
-    if not told:
-        return ""
-    head = [
-        "time of all cores",
-        "on the CPU",
-        "in tasks, waiting",
-        "in stages, idle",
-        "no stage ran",
-        "JIT",
-        "waited for filters",
+def _sample(results: Record) -> list[str]:
+    e = results["experiment"]
+    pairs = figures.pairs(results["queries"], "spark", "springbok")
+    cpu = figures.less(pairs, "cpu_s")
+    return [
+        f"[{e['suite']}-sf{e['scale']:g}]({results['file']})",
+        e["layout"],
+        e.get("format", "files"),
+        results["versions"]["spark"],
+        f"{figures.geomean(pairs):.2f}x",
+        _times(cpu),
+        _named(_lost(pairs)),
     ]
-    return table(head, *(_cores(arm, [p.arm for p in pairs], cores) for arm, pairs in told.items()))
 
 
-def _cores(arm: str, runs: list[Record], cores: int) -> list[str]:
-    """Fractions of the time of all cores. The JVM's compilers use the cores as well, mostly while others are idle."""
-    total = sum(r["seconds"] for r in runs) * cores
-    cpu, ran = (sum(r[key] for r in runs) for key in ("cpu_s", "run_s"))
-    driver = sum(r["driver_ms"] for r in runs) / 1e3 * cores
-    jit, waited = (sum(r[key] for r in runs) / 1e3 for key in ("jit_ms", "waited_ms"))
-    parts = (cpu, ran - cpu, max(0.0, total - ran - driver), driver, jit, waited)
-    return [f"`{arm}`", *(f"{part / total:.0%}" for part in parts)]
+def _runs(results: Record) -> str:
+    runs = results["experiment"]["runs"]
+    return f"{runs} run" if runs == 1 else f"{runs} runs"
 
 
 def _times(ratio: float | None) -> str:
@@ -131,7 +131,7 @@ def _answers(queries: list[Record]) -> str:
     different = [q["query"] for q in queries if q["answers"] == "DIFFERENT"]
     failed = [q["query"] for q in queries if any("error" in a for a in q["arms"].values())]
     tied = sum(q["answers"] == "tied" for q in queries)
-    parts = [f"Answers differ: {', '.join(different)}." if different else "All answers are equal."]
+    parts = [f"Answers differ: {', '.join(different)}."] if different else []
     if tied:
         parts.append(f"{tied} queries returned other rows of those that tie at their LIMIT; without it they are equal.")
     if failed:
@@ -140,22 +140,20 @@ def _answers(queries: list[Record]) -> str:
 
 
 def _gains(pairs: list[Pair]) -> str:
-    ranked = sorted((p for p in pairs if p.ratio > 1), key=lambda p: -p.ratio)
-    return _named(ranked[:_MOST_NAMED])
+    return _named(sorted((p for p in pairs if p.ratio > 1), key=lambda p: -p.ratio)[:_MOST_GAINS])
 
 
-def _losses(pairs: list[Pair]) -> str:
-    return _named(sorted((p for p in pairs if p.ratio < LOSS), key=lambda p: p.ratio))
+def _losses(pairs: list[Pair], again: dict[str, float]) -> str:
+    """How many queries lost, and which; in brackets the ratio of their runs in `again`."""
+    lost = _lost(pairs)
+    named = f": {_named(lost, again)}" if lost else ""
+    return f"{len(lost)} of {len(pairs)} queries below {LOSS}x{named}"
 
 
-def _named(pairs: list[Pair]) -> str:
-    return ", ".join(f"{p.query} {p.ratio:.2f}x" for p in pairs) or "none"
+def _lost(pairs: list[Pair]) -> list[Pair]:
+    return sorted((p for p in pairs if p.ratio < LOSS), key=lambda p: p.ratio)
 
 
-def _orders(queries: list[Record], arms: list[str]) -> str:
-    """How much the order in which a query's joins are written matters."""
-    slowest = {arm: figures.slowest_order(queries, arm) for arm in arms}
-    names = list(dict.fromkeys(q for ratios in slowest.values() for q in ratios))
-    rows = [[f"`{arm}`", *(f"{ratios[q]:.2f}x" if q in ratios else "-" for q in names)]
-            for arm, ratios in slowest.items()]  # fmt: skip
-    return "Time of the slowest join order of a query against the fastest:\n\n" + table(["arm", *names], *rows)
+def _named(pairs: list[Pair], again: dict[str, float] | None = None) -> str:
+    more = {q: f" ({ratio:.2f}x)" for q, ratio in (again or {}).items()}
+    return ", ".join(f"{p.query} {p.ratio:.2f}x{more.get(p.query, '')}" for p in pairs) or "none"

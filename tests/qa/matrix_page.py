@@ -13,18 +13,17 @@ PAGE = _DOCS / "use" / "spark-versions.md"
 
 # What a user calls it, and the packages and groups of tests that show it.
 CAPABILITIES = {
-    "Join strategies, broadcast to sort-merge, hints of Spark's": ("rules.joins",),
-    "Join order": ("rules.reorder",),
-    "Conjunct order": ("rules.conjuncts",),
-    "Hints of Springbok's": ("rules.hints",),
-    "Runtime filters, their places": ("rules.runtimefilters.place", "rules.runtimefilters"),
-    "Runtime filters, what scans and connectors skip": (
-        "rules.runtimefilters.resolve",
-        "rules.runtimefilters.connectors",
+    "Join strategies": ("rules.joins",),
+    "Join order, conjuncts, shuffle writers, hints": (
+        "rules.reorder",
+        "rules.conjuncts",
+        "rules.shuffles",
+        "rules.hints",
     ),
+    "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters"),
+    "Runtime filters: scans, connectors": ("rules.runtimefilters.resolve", "rules.runtimefilters.connectors"),
     "Operators of runtime filters": ("physical", "keys"),
-    "Shuffle writers": ("rules.shuffles",),
-    "Statistics and costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
+    "Statistics, costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
     "Activation, settings, reports": (
         "top",
         "conf",
@@ -36,21 +35,21 @@ CAPABILITIES = {
         "report.ui",
     ),
     "Python package": ("python",),
-    "TPC-H, all queries, answers with and without": ("tpch",),
-    "TPC-DS, all queries, answers with and without": ("tpcds",),
+    "TPC-H, all answers": ("tpch",),
+    "TPC-DS, all answers": ("tpcds",),
 }
 
 # What is run by hand on a line, and kept under `checks` in the results.
 CHECKS = {
-    "fuzz": "`python -m qa.fuzz`: runs of random queries, all equal",
-    "tpcds_sf1": "`python -m benchmarks run tpcds --scale 1`: queries with equal answers, of 103",
-    "tpcds_sf10": "TPC-DS at scale 10, 20 queries: times as fast as that Spark",
+    "fuzz": "`qa.fuzz`: random queries, all equal",
+    "tpcds_sf1": "TPC-DS, scale 1: equal answers, of 103",
+    "tpcds_sf10": "TPC-DS, scale 10, 20 queries: times as fast",
 }
 
 # Why tests are skipped on a line, and so what it lacks.
 LACKS = {
     "3.5": (
-        "EXPLAIN has no section of Springbok: `springbok.report` and `python -m springbok explain` show it.",
+        "EXPLAIN has no section of Springbok.",
         "Springbok takes Spark's size estimate of a cached table until it is filled.",
         "Reports through Spark Connect are not tested: PySpark's package has no Connect server.",
     ),
@@ -63,9 +62,8 @@ LACKS = {
 }
 
 _INTRODUCTION = (
-    "`make test-matrix` writes this page: how many tests passed, were skipped or failed on each Spark line. "
-    "Where the numbers are small, the Scala tests are one of each rule and operator. "
-    "The wheel holds a jar for each line, and `springbok.configure` takes the one for the Spark that runs."
+    "Tests that passed, were skipped or failed on each Spark line (its Scala), by `make test-matrix`. "
+    "Small numbers are one Scala test of each rule and operator."
 )
 
 
@@ -85,16 +83,15 @@ def page(results: dict[str, Any]) -> str:
     labels = sorted(results)
     names = headings(labels)
     tests = {t: [_cell(results[label]["tests"], groups) for label in labels] for t, groups in CAPABILITIES.items()}
-    lacks = [f"## Missing on Spark {line}\n\n" + "\n".join(f"- {r}" for r in why) for line, why in LACKS.items()]
+    lacks = [f"- {line}: {' '.join(why)}" for line, why in LACKS.items()]
     return (
         "\n\n".join(
             [
                 "# Spark versions",
                 _INTRODUCTION,
-                markdown(["tests", *names], tests),
-                "## Checks by hand",
-                markdown(["check", *names], _checks(labels, results)),
-                *lacks,
+                markdown(["tests", *names], tests | _checks(labels, results)),
+                "## What a line lacks",
+                "\n".join(lacks),
             ]
         )
         + "\n"
@@ -102,8 +99,8 @@ def page(results: dict[str, Any]) -> str:
 
 
 def headings(labels: list[str]) -> list[str]:
-    """The lines' labels for people: 3.5, Scala 2.12."""
-    return [label.replace("_", ", Scala ") for label in labels]
+    """The lines' labels for people: 3.5 (2.12)."""
+    return [label.replace("_", " (") + ")" for label in labels]
 
 
 def markdown(head: list[str], rows: dict[str, list[Any]]) -> str:
@@ -116,18 +113,18 @@ def _checks(labels: list[str], results: dict[str, Any]) -> dict[str, list[Any]]:
     """What is run by hand, with Spark's own suites."""
     suites = json.loads(SUITES.read_text())
     rows = {title: [results[x].get("checks", {}).get(key, "-") for x in labels] for key, title in CHECKS.items()}
-    rows["`make spark-suites`: tests of Spark's own suites"] = [_suites(suites.get(x)) for x in labels]
+    rows["`make spark-suites`"] = [_suites(suites.get(x)) for x in labels]
     return rows
 
 
 def _suites(found: dict[str, dict[str, Any]] | None) -> str:
-    """How many tests of how many suites pass, and why the others fail."""
+    """How many tests pass, and why the others fail."""
     if not found:
         return "-"
     every = found.values()
-    text = f"{sum(s['passed_on'] for s in every):,} of {sum(s['tests'] for s in every):,} in {len(found)} suites"
+    text = f"{sum(s['passed_on'] for s in every):,} of {sum(s['tests'] for s in every):,}"
     for kind, title in (
-        ("assert_a_strategy", "assert Spark's strategy"),
+        ("assert_a_strategy", "assert a strategy"),
         ("explained", "explained"),
         ("fail_without_too", "fail without Springbok too"),
         ("unexplained", "UNEXPLAINED"),

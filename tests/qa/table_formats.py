@@ -26,58 +26,48 @@ _SUITES = "*.rules.runtimefilters.connectors.*"
 # What a user calls it, and the tests that show it: the start of `<suite>: <test>`, as a regular expression.
 CAPABILITIES = {
     "Delta": {
-        "files that cannot join are not opened": "Delta.*: (files of|keys that|a table that OPTIMIZE|generated)",
-        "renamed columns": "Delta.*: columns of other names",
-        "deletion vectors": "Delta.*: deleted rows",
-        "time travel and change data feed": "Delta.*: an older version",
-        "row counts from the log": "Delta.*: rows are counted",
-        "MERGE, UPDATE, DELETE, INSERT OVERWRITE": "Delta.*: (what is written|a concurrent)",
+        "skipped files": "Delta.*: (files of|keys that|a table that OPTIMIZE|generated)",
+        "renamed columns, deletion vectors": "Delta.*: (columns of other names|deleted rows)",
+        "time travel, row counts": "Delta.*: (an older version|rows are counted)",
+        "writes": "Delta.*: (what is written|a concurrent)",
     },
     "Iceberg": {
-        "files that cannot join are not opened": "Iceberg.*: (files of|keys that|partitions by|conditions)",
-        "row groups are skipped": "Iceberg.*: row groups",
+        "skipped files and row groups": "Iceberg.*: (files of|keys that|partitions by|conditions|row groups)",
         "nulls, NaN, nested fields": "Iceberg.*: (nulls|NaN|floating)",
         "delete files, also by equality": "Iceberg.*: rows of equality",
-        "snapshots, branches, tags": "Iceberg.*: (an older snapshot|a concurrent)",
-        "changed schemas, metadata": "Iceberg.*: (columns that were|metadata|tables of metadata)",
-        "row counts and distinct values": "Iceberg.*: (rows are counted|distinct values)",
+        "snapshots, schemas": "Iceberg.*: (an older snapshot|a concurrent|columns that were|(tables of )?metadata)",
+        "row counts, distinct values": "Iceberg.*: (rows are counted|distinct values)",
         "colocated joins": "IcebergStatistics.*: (tables with the same|semi|partitions of|each|other)",
-        "MERGE, UPDATE, DELETE": "Iceberg.*: DELETE",
+        "writes": "Iceberg.*: DELETE",
     },
     "Hudi": {
-        "rows that cannot join are removed at the scan": "Hudi.*: rows without",
-        "updates and deletes in logs": "Hudi.*: keys that an update",
-        "MERGE, UPDATE, DELETE": "Hudi.*: what is written",
+        "removed rows": "Hudi.*: rows without",
+        "writes, also in logs": "Hudi.*: (keys that an update|what is written)",
     },
     "Hive": {
-        "rows that cannot join are removed at the scan": "Hive.*: (rows without|keys of|outer|a Hive|other)",
-        "files and row groups, where Spark reads them": "Hive.*: Parquet and ORC",
-        "Spark's partition pruning stays": "Hive.*: Spark's dynamic",
-        "INSERT and INSERT OVERWRITE": "Hive.*: what is written",
+        "removed rows": "Hive.*: (rows without|keys of|outer|a Hive|other)",
+        "skipped files and partitions": "Hive.*: (Parquet and ORC|Spark's dynamic)",
+        "writes": "Hive.*: what is written",
     },
     "JDBC": {
-        "rows that cannot join are not sent": "Jdbc.*: (the database|more keys|a key of|the query's)",
-        "tables of a catalog": "Jdbc.*: (a table of a catalog|what a database)",
-        "other keys, row by row": "Jdbc.*: other types",
+        "rows not sent": "Jdbc.*: (the database|more keys|a key of|the query's)",
+        "catalogs, other keys": "Jdbc.*: (a table of a catalog|what a database|other types)",
     },
-    "Delta and Iceberg together": {
+    "Delta with Iceberg": {
         "extensions in each order": "Neighbours.*: (?!CTAS|streams|cached|temporary|a user)",
-        "CTAS, INSERT OVERWRITE, MERGE": "Neighbours.*: CTAS",
-        "streams, cached tables, views": "Neighbours.*: (streams|cached|temporary)",
+        "writes, streams, cached tables": "Neighbours.*: (CTAS|streams|cached|temporary)",
         "a user's own rules": "Neighbours.*: a user",
     },
     "Any connector": {
-        "its own runtime filtering": "Connector.*: ",
-        "scans that are built again": "RebuiltScan.*: ",
+        "its own filtering": "Connector.*: ",
+        "rebuilt scans": "RebuiltScan.*: ",
     },
 }
 
 _INTRODUCTION = """\
-`python -m qa.table_formats` ([how to run it](../contribute/testing.md#differential-fuzzing)) writes this page: how many
-tests of each capability passed on each Spark line. A
-dash means that the format has no release for the line, or that its tests do not run there.
-Delta, Iceberg and Hudi have no release for Spark 4.3. [Limits](limits.md#table-formats) says what is missing, and
-[Connectors](../contribute/connectors.md) how a scan is told of a filter."""
+Tests that passed on each Spark line, by [`python -m qa.table_formats`](../contribute/testing.md#differential-fuzzing).
+A dash means that the format has no release for the line, or that its tests do not run there. Delta, Iceberg and Hudi
+have no release for Spark 4.3. [Limits](limits.md#table-formats), [connectors](../contribute/connectors.md)"""
 
 
 def measured(line: lines.Line) -> dict[str, str]:
@@ -93,18 +83,18 @@ def page(results: dict[str, dict[str, str]]) -> str:
     """The page's text."""
     labels = sorted(label for label, tests in results.items() if tests)
     head = ["", *headings(labels)]
-    parts = ["# Table formats", _INTRODUCTION, "## Versions of the tests", _versions()]
-    for form, capabilities in CAPABILITIES.items():
-        rows = {name: [_cell(results[x], tests) for x in labels] for name, tests in capabilities.items()}
-        parts += [f"## {form}", markdown(head, rows)]
-    return "\n\n".join(parts) + "\n"
+    rows = _versions(labels) | {
+        f"{form}: {name}": [_cell(results[x], tests) for x in labels]
+        for form, capabilities in CAPABILITIES.items()
+        for name, tests in capabilities.items()
+    }
+    return "\n\n".join(["# Table formats", _INTRODUCTION, markdown(head, rows)]) + "\n"
 
 
-def _versions() -> str:
-    every = sorted(lines.every(), key=lambda line: line.label)
-    known = sorted({name for line in every for name in line.formats})
-    rows = {name.title(): [line.formats.get(name, "-") for line in every] for name in known}
-    return markdown(["", *headings([line.label for line in every])], rows)
+def _versions(labels: list[str]) -> dict[str, list[str]]:
+    every = {line.label: line.formats for line in lines.every()}
+    known = sorted({name for formats in every.values() for name in formats})
+    return {f"{name.title()}: version": [every[label].get(name, "-") for label in labels] for name in known}
 
 
 def _cell(tests: dict[str, str], pattern: str) -> str:
