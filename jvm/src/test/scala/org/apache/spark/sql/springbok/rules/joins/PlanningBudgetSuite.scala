@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import java.nio.file.Files
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
@@ -105,8 +106,9 @@ class PlanningBudgetSuite extends SpringbokTest with Eventually {
   test("cached tables count with their size, before and after they are filled") {
     spark.table("facts").cache().createOrReplaceTempView("cached")
     val cached = query.replace("facts", "cached")
-    assert(leftToSpark(spark.sql(cached)))
-    assert(leftToSpark(same(cached)))
+    // Spark 3.5 does not keep the logical plan of what will fill a cache.
+    assert(leftToSpark(spark.sql(cached)) == SPARK_VERSION >= "4.0")
+    assert(same(cached).count() > 0 && leftToSpark(spark.sql(cached)))
   }
 
   test("local checkpoints count with their size once they are stored") {
