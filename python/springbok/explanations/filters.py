@@ -21,7 +21,7 @@ _FILE_LIMIT = "spark.sql.parquet.pushdown.inFilterThreshold"
 # The type that allows a kind.
 _TYPE_OF = {"in": "IN", "bitmap": "IN", "minmax": "MINMAX", "bloom": "BLOOM"}
 # The costs decided, and a hint comes before them.
-_COSTS = {"NOT_SELECTIVE", "NO_SHUFFLE_SAVED", "SMALL_BENEFIT", "OTHER_FILTERS_SUFFICE", "NO_WAITING"}
+_COSTS = {"NOT_SELECTIVE", "NO_SHUFFLE_SAVED", "SMALL_BENEFIT", "SMALL_BENEFIT", "NO_WAITING"}
 
 
 def _kind(kind: str | None, q: Question) -> Answer:

@@ -23,7 +23,7 @@ _HINTS = {
 _BROADCAST_LIMIT = "spark.springbok.join.broadcastBytesLimit"
 _ROWS_UNKNOWN = {"SIZE_UNKNOWN", "STATS_UNKNOWN"}
 # What no setting and no hint makes possible.
-_IMPOSSIBLE = {"JOIN_TYPE_UNSUPPORTED", "KEYS_NOT_SORTABLE", "NOT_AN_INNER_JOIN", "BUILD_SIDE_TOO_MANY_ROWS"}
+_IMPOSSIBLE = {"JOIN_TYPE_UNSUPPORTED", "JOIN_TYPE_UNSUPPORTED", "JOIN_TYPE_UNSUPPORTED", "BUILD_SIDE_TOO_BIG_FOR_SPARK"}
 
 
 def _answer(wanted: str, q: Question) -> Answer:

@@ -131,6 +131,13 @@ abstract class SpringbokTest
   /** The codes of the reasons why scans were told of no filter. */
   protected def notTold(df: DataFrame): Seq[String] = told(df).flatMap(_.left.toOption).map(_.code)
 
+  /** Whether the one reason why a scan was told of no filter is that it must stay as it is, for this reason. */
+  protected def isKept(df: DataFrame, because: String): Boolean =
+    told(df).flatMap(_.left.toOption) match {
+      case Seq(r) => r.code == "SCAN_KEPT" && r.text.contains(because)
+      case _ => false
+    }
+
   /** Rows that pass the row tests of filters. */
   protected def passed(df: DataFrame): Long = applied(df).map(_.metrics("numOutputRows").value).sum
 

@@ -76,8 +76,7 @@ private[cost] object BuildSideLimit {
     val held = in.sides.toSeq.map(_.layout.heldTables).sum
     in.hashTable(build) match {
       case None => Some(Reason.sizeUnknown)
-      case Some(table) if table > limit => Some(Reason.hashTableTooBig(table, limit))
-      case Some(table) => Option.when(table + held > limit)(Reason.hashTablesTooBig(table, held, limit))
+      case Some(table) => Option.when(table + held > limit)(Reason.hashTableTooBig(table, held, limit))
     }
   }
 

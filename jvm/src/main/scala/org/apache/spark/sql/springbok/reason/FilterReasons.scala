@@ -54,42 +54,35 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   val notSelective: Double => Reason = declined.of1(
     "NOT_SELECTIVE",
     "about {retained:percent} of the probe side's rows would stay",
-    "Most rows find a match, so testing them would not pay.",
-    by(FilterConf.MIN_REJECTION)
+    "Most rows find a match, so testing them would not pay."
   )
   val noShuffleSaved: (Double, Double) => Reason = declined.of2(
     "NO_SHUFFLE_SAVED",
     "a removed row would save {saved_ns_per_row} ns between scan and join, and testing a row takes {paid_ns_per_row} ns",
     "No shuffle, sort or aggregate stands between scan and join, so the join itself removes the rows as cheaply."
   )
-  val smallBenefit: (Double, Double) => Reason = declined.of2(
+  private val tooLittle = declined.of3[Double, String, Double](
     "SMALL_BENEFIT",
-    "it would save about {benefit_ms} ms; the least is {least_ms} ms",
-    "The tables are small.",
+    "would save only about {benefit_ms} ms{beside} (minimum: {least_ms} ms)",
+    "The tables are small, or other filters of the same scan remove most of the rows that this one would remove.",
     by(FilterConf.MIN_BENEFIT_MS)
   )
-  val otherFiltersSuffice: (Double, Double) => Reason = declined.of2(
-    "OTHER_FILTERS_SUFFICE",
-    "beside better filters of the same scans it would save about {benefit_ms} ms; the least is {least_ms} ms",
-    "The other filters remove most of the rows that this one would remove.",
-    by(FilterConf.MIN_BENEFIT_MS)
-  )
+  def smallBenefit(ms: Double, least: Double): Reason = tooLittle(ms, "", least)
+  def otherFiltersSuffice(ms: Double, least: Double): Reason =
+    tooLittle(ms, " beside better filters of the same scans", least)
   val noWaiting: Reason = declined.fixed(
     "NO_WAITING",
     "the scan would have to wait for the build side's stage",
     "If the scan does not wait, only filters that are tested row by row can be used later.",
     by(FilterConf.WAIT)
   )
-  val reusedExchange: Reason = declined.fixed(
+  private val readByOthers = declined.of1[String](
     "EXCHANGE_REUSED",
-    "the scan is below an exchange that is read more than once and would have to run more than once",
+    "the scan is read by other parts of the query as well: {why}",
     "Spark computes this part of the query once for several readers. A filter for one of them would split it."
   )
-  val pruningSide: Reason = declined.fixed(
-    "FEEDS_PARTITION_PRUNING",
-    "the scan's side prunes partitions elsewhere and must stay as it is",
-    "Spark's dynamic partition pruning reads this side."
-  )
+  val reusedExchange: Reason = readByOthers("an exchange above it is read more than once")
+  val pruningSide: Reason = readByOthers("dynamic partition pruning reads its side")
   val sparkFilters: Reason = declined.fixed(
     "SPARK_FILTERS",
     "Spark's own dynamic partition pruning or bloom filter removes the same rows at the scan",
@@ -106,68 +99,52 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "the query's hint NO_RUNTIME_FILTER_TARGET forbids it",
     "`/*+ NO_RUNTIME_FILTER_TARGET(t) */` keeps all filters away from a relation, `/*+ RUNTIME_FILTER_TARGET(t) */` asks for them whatever they cost."
   )
-  val tooManyFilters: Reason = declined.fixed(
+  private val tooMany = declined.of1[String](
     "TOO_MANY_FILTERS",
-    "the query already has the largest number of filters that is allowed, and they save more",
-    s"Counted by target scan, and by the bytes of their bloom filters (`${FilterConf.MAX_TOTAL_BYTES.key}`).",
-    by(FilterConf.MAX_NUMBER)
+    "the query has as many filters as it may have: {why}",
+    "They are counted by target scan, by the bytes of their bloom filters, and by the operators that they add to the plan."
   )
-  val planTooLarge: Reason = declined.fixed(
-    "PLAN_TOO_LARGE",
-    "the build side would make the plan too large",
-    "Each filter attaches its build side to the scan while the query is planned.",
-    by(FilterConf.MAX_DEPENDENCY_NODES)
+  val tooManyFilters: Reason = tooMany("the others save more")
+  val planTooLarge: Reason = tooMany("this one would make the plan too large")
+  private val off = declined.of1[String](
+    "MODE",
+    "{setting} does not allow it",
+    "The mode GLOBAL allows all filters.",
+    by(FilterConf.MODE)
   )
-  val modeOff: String => Reason =
-    declined.of1(
-      "MODE",
-      "the mode {mode} does not allow it",
-      "GLOBAL allows all filters.",
-      by(FilterConf.MODE)
-    )
+  def modeOff(mode: String): Reason = off(s"the mode $mode")
+  val typesOff: Reason = off(s"the list ${FilterConf.TYPES.key}")
   val reuseOff: Reason = declined.fixed(
     "EXCHANGE_REUSE_OFF",
     "exchanges are not reused, so the build side would run twice",
     "Reuse is on by default in Spark. Switch it on again.",
     Some("spark.sql.exchange.reuse")
   )
-  val noSummary: Reason = declined.fixed(
-    "SUMMARY_MISSING",
-    "the build side's exchange was made without a summary of its keys",
-    "Another part of the query had already started this exchange."
-  )
-
-  val incomplete: (Int, Int) => Reason = declined.of2(
+  private val missing = declined.of1[String](
     "SUMMARY_INCOMPLETE",
-    "{reported} of {partitions} map partitions reported their keys",
-    "A filter needs all keys. Tasks were lost or ended early."
+    "the keys of the build side are not complete: {why}",
+    "A filter needs all keys. Another part of the query had already started the exchange, or tasks were lost or ended early."
   )
-  val tooManyKeys: (Long, Long) => Reason = declined.of2(
+  val noSummary: Reason = missing("its exchange was made without a summary of them")
+  def incomplete(reported: Int, partitions: Int): Reason =
+    missing(s"$reported of $partitions map partitions reported them")
+
+  private val manyKeys = declined.of1[String](
     "TOO_MANY_KEYS",
-    "the build side has {keys} keys, the limit is {limit}",
-    "The driver alone reads the keys of a broadcast relation.",
-    by(FilterConf.MAX_KEYS)
-  )
-  val bloomFull: Double => Reason = declined.of1(
-    "BLOOM_TOO_FULL",
-    "the bloom filter is so full that {false_positive_rate:percent} of all keys pass",
-    "The build side has more keys than expected, or more than the largest bloom filter can hold.",
+    "the build side has too many keys: {why}",
+    "The driver merges one partial bloom filter per task and reads the keys of a broadcast relation. Both are limited by its heap.",
     by(FilterConf.BLOOM_MAX_BYTES)
   )
-  val noBloom: Reason = declined.fixed(
-    "SUMMARY_TOO_BIG",
-    "the build side has too many keys for a list, and partial bloom filters would be too large to merge",
-    "The driver merges one partial bloom filter per task. All of them together may take at most this setting and a twentieth of the driver's heap. Each one may take at most a twentieth of its executor's heap divided by its cores.",
-    by(FilterConf.MERGE_BYTES)
+  def tooManyKeys(keys: Long, limit: Long): Reason =
+    manyKeys(
+      s"the driver would read ${Reason.count(keys.toDouble, "of them")} (maximum: ${Reason.count(limit.toDouble, "keys")})"
+    )
+  def bloomFull(falsePositives: Double): Reason =
+    manyKeys(s"${Reason.percent(falsePositives)} of all keys would pass the largest bloom filter")
+  val noBloom: Reason = manyKeys(
+    "they are too many for a list, and partial bloom filters would be too large to merge"
   )
-  val typesOff: Reason = declined.fixed(
-    "KIND_OFF",
-    "the kinds of filter that could be used are switched off",
-    "All kinds are on by default.",
-    by(FilterConf.TYPES)
-  )
-
-  private val notPushed = new Topic("Runtime filters: not told to the scan")
+  private val notPushed = new Topic("Runtime filters: not pushed down")
 
   val scanStarted: Reason = notPushed.fixed(
     "SCAN_STARTED",
@@ -185,63 +162,34 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "the files' statistics show nothing that could be skipped by these keys",
     "Files that are sorted or partitioned by the key can be skipped."
   )
-  val scanTakesNone: String => Reason = notPushed.of1(
+  private val takesNone = notPushed.of1[String](
     "SCAN_TAKES_NONE",
-    "{scan} takes no runtime filters",
-    "The rows of this source are tested one by one. docs/contribute/connectors.md says what a connector can do."
+    "the source cannot apply it: {why}",
+    "Rows of this source are tested one by one. Most connectors filter by partition columns only, and up to Spark 4.1 they take lists and no ranges. See docs/contribute/connectors.md."
   )
-  val columnNotFiltered: String => Reason = notPushed.of1(
-    "COLUMN_NOT_FILTERED",
-    "{table} filters at run time by other columns",
-    "Most connectors filter by partition columns only."
+  def scanTakesNone(scan: String): Reason = takesNone(s"$scan takes no runtime filters")
+  def columnNotFiltered(table: String): Reason = takesNone(s"$table filters at run time by other columns")
+  val keysNotTaken: Reason = takesNone("it compares neither the list nor the range of these keys")
+  private val scanKept = notPushed.of1[String](
+    "SCAN_KEPT",
+    "the scan must stay as it is: {why}",
+    "A scan is built again with the filter only if the connector proves by equality that it reads the same rows, and if nothing else depends on it."
   )
-  val scanShared: Reason = notPushed.fixed(
-    "SCAN_SHARED",
-    "another part of the query reads through the same scan, or writes what it reads",
-    "Such a scan would apply the filter for all of its readers."
+  val scanShared: Reason = scanKept("another part of the query reads through it, or writes what it reads")
+  val scanUnknown: Reason = scanKept(
+    "it was not made by Spark's push-down, or before Springbok was switched on"
   )
-  val keysNotTaken: Reason = notPushed.fixed(
-    "KEYS_NOT_TAKEN",
-    "the scan compares neither the list nor the range of these keys",
-    "Up to Spark 4.1, connectors take lists at run time and no ranges."
-  )
+  val readsMetadata: Reason = scanKept("it reads metadata columns, as row-level operations do")
+  val partitioningUsed: Reason = scanKept("the plan relies on how it groups or sorts its rows")
+  val versionUnknown: Reason = scanKept("the version of the table that it reads is not known")
+  val scanDiffers: Reason = scanKept("built again, it is not equal to the one that Spark has built")
+  def rebuildFailed(error: String): Reason = scanKept(s"the connector could not build it again: $error")
   val comparesOtherwise: String => Reason = notPushed.of1(
     "COMPARES_OTHERWISE",
     "the source may compare the values of {column} differently from Spark",
     "UUIDs and timestamps of Iceberg, and columns with a default in rows that were written before the column was added. For JDBC, all " +
       "columns except integral ones: a database may compare strings by a collation, and store digits and dates that Spark does not read."
   )
-  val scanUnknown: Reason = notPushed.fixed(
-    "SCAN_UNKNOWN",
-    "it is not known how the scan was built",
-    "The scan was not made by Spark's own push-down, or Springbok was switched on later."
-  )
-  val readsMetadata: Reason = notPushed.fixed(
-    "READS_METADATA",
-    "the scan reads metadata columns",
-    "Columns such as a row's file or position are those of row-level operations, whose scans stay as they are."
-  )
-  val partitioningUsed: Reason = notPushed.fixed(
-    "PARTITIONING_USED",
-    "the plan relies on how the scan groups or sorts its rows",
-    "A scan of a storage-partitioned join keeps its partitions."
-  )
-  val versionUnknown: Reason = notPushed.fixed(
-    "VERSION_UNKNOWN",
-    "the version that the table is read at is not known, so it cannot be read again",
-    "The table changed while the query was planned, or is read at a branch or an older version on a Spark that does not tell which."
-  )
-  val scanDiffers: Reason = notPushed.fixed(
-    "SCAN_DIFFERS",
-    "the scan, built again, is not equal to the one that Spark has built",
-    "The scan is built again only if the connector proves by equality that it reads the same rows."
-  )
-  val rebuildFailed: String => Reason = notPushed.of1(
-    "REBUILD_FAILED",
-    "the connector could not build the scan again: {error}",
-    "The query goes on with the scan that it had."
-  )
-
   private val both = new Topic("Joins and runtime filters")
 
   val failed: Reason = both.fixed(

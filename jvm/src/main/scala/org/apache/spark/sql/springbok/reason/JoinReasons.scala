@@ -112,12 +112,15 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
 
   private val alternative = new Topic("Joins: why not another strategy")
 
-  private val typeOrKeys = alternative.of2[String, String](
+  private val typeOrKeys = alternative.of1[String](
     "JOIN_TYPE_UNSUPPORTED",
-    "a {strategy} join of this type, or with these keys, cannot build the {build} side",
+    "the join's type or keys do not allow it: {why}",
     "An outer or semi join can build only one of its sides. Keys that can be equal without equal bytes (collated strings) cannot be hashed."
   )
-  def joinType(strategy: String, build: BuildSide): Reason = typeOrKeys(strategy, Reason.side(build))
+  def joinType(strategy: String, build: BuildSide): Reason =
+    typeOrKeys(s"a $strategy join cannot build the ${Reason.side(build)} side")
+  def notInner: Reason = typeOrKeys("only the result of an inner join is part of the cartesian product")
+  def notSortable: Reason = typeOrKeys("the keys cannot be sorted")
 
   private val preservedSide = alternative.of1[String](
     "BUILDS_PRESERVED_SIDE",
@@ -143,11 +146,6 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "the join has no equality between its sides",
     "Only equal keys can be hashed or merged, so every pair of rows is compared."
   )
-  val notInner: Reason = alternative.fixed(
-    "NOT_AN_INNER_JOIN",
-    "only the result of an inner join is part of the cartesian product",
-    "An outer, semi or anti join without an equality is a broadcast nested loop join."
-  )
   private val pairs = alternative.of1[Double](
     "COMPARES_EVERY_PAIR",
     "it would compare {pairs} pairs of rows, which an equality makes unnecessary",
@@ -155,9 +153,6 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   )
   def everyPair(left: Option[Double], right: Option[Double]): Reason =
     pairs((for (l <- left; r <- right) yield l * r).getOrElse(Double.NaN))
-
-  val notSortable: Reason =
-    alternative.fixed("KEYS_NOT_SORTABLE", "the keys cannot be sorted", "Keys such as maps have no order.")
 
   val sizeUnknown: Reason = alternative.fixed(
     "SIZE_UNKNOWN",
@@ -181,16 +176,17 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "the build side may take {bytes:size}, Spark allows {limit:size}",
     "The limit is the smaller of `spark.driver.maxResultSize` and `spark.sql.maxBroadcastTableSize`."
   )
-  val hashTableTooBig: (Double, Double) => Reason = alternative.of2(
-    "HASH_TABLE_TOO_BIG",
-    "one partition's hash table may take {bytes:size}, a task may use {limit:size}",
-    "More shuffle partitions make each table smaller. More memory per core makes the share larger.",
-    by(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
+  val tooManyRows: (Double, Double) => Reason = alternative.of2(
+    "BUILD_SIDE_TOO_MANY_ROWS",
+    "the build side may have {rows} rows, Spark broadcasts at most {limit}",
+    "Spark fails a query that broadcasts more."
   )
-  val hashTablesTooBig: (Double, Double, Double) => Reason = alternative.of3(
-    "HASH_TABLES_TOO_BIG",
+
+  /** The bytes of the table, of the other tables in the stage, and of a task's share. */
+  val hashTableTooBig: (Double, Double, Double) => Reason = alternative.of3(
+    "HASH_TABLE_TOO_BIG",
     "one partition's hash table may take {bytes:size} beside {held:size} of other joins in the stage, a task may use {limit:size}",
-    "A task keeps the hash tables of all joins of its stage until it ends. More shuffle partitions make each of them smaller.",
+    "A task keeps the hash tables of all joins of its stage until it ends. More shuffle partitions make each table smaller. More memory per core makes the share larger.",
     by(JoinConf.SHUFFLED_HASH_MEMORY_FRACTION)
   )
   val mayBeTooBig: (Double, Double) => Reason = alternative.of2(
@@ -216,11 +212,6 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "without adaptive execution Spark cancels a broadcast after `spark.sql.broadcastTimeout`, and this build side may take longer",
     "It reads much data, or has user code, a generator or a join without equalities. Adaptive execution has no such limit."
   )
-  val tooManyRows: (Double, Double) => Reason = alternative.of2(
-    "BUILD_SIDE_TOO_MANY_ROWS",
-    "the build side may have {rows} rows, Spark broadcasts at most {limit}",
-    "Spark fails a query that broadcasts more."
-  )
 
   private val noted = new Topic("Joins: what the costs depend on")
 
@@ -240,21 +231,15 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   val groupsSeparated: (Double, Double) => Reason = noted.of2[Double, Double](
     "GROUPS_SEPARATED",
     "groups are shuffled once more, for about {cost_ms} ms: a filter of their keys is expected to save {benefit_ms} ms",
-    "Groups that a join computes in its own stage are known too late to filter its other side. In a stage of their own they are known first.",
-    by(FilterConf.SEPARATE)
+    "Groups that a join computes in its own stage are known too late to filter its other side. In a stage of their own they are known first."
   )
 
   private val ignored = new Topic("Joins: what of the query or its tables was ignored")
 
-  val hintNotApplicable: (String, String) => Reason = ignored.of2(
-    "HINT_NOT_APPLICABLE",
-    "the query's hint {hint} cannot be followed: {why}",
-    "Spark ignores such a hint silently, and the costs decide. Remove the hint, or hint the other side."
-  )
-  val hintConflict: (String, String) => Reason = ignored.of2(
-    "HINT_CONFLICT",
-    "the query's hints contradict each other: {followed} is followed, {ignored} is not",
-    "Spark follows BROADCAST before MERGE before SHUFFLE_HASH before SHUFFLE_REPLICATE_NL."
+  val hintIgnored: (String, String) => Reason = ignored.of2(
+    "HINT_IGNORED",
+    "the query's hint {hint} is not followed: {why}",
+    "Remove the hint, or hint the other side. Of several hints, Spark follows BROADCAST before MERGE before SHUFFLE_HASH before SHUFFLE_REPLICATE_NL."
   )
 
   val statsIgnored: (String, String) => Reason = ignored.of2(

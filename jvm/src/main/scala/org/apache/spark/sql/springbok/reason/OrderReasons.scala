@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.reason
 
-import org.apache.spark.sql.springbok.conf.ReorderConf
-
 /** Why joins are in the order in which they are. */
 private[springbok] trait OrderReasons { this: ReasonRegistry =>
   private val order = new Topic("Join order")
@@ -11,40 +9,35 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "it is expected to cost {after} ms of one core, and the order of the query {before} ms",
     "The joins were put into another order."
   )
-  val smallGain: (Double, Double) => Reason = order.of2(
+  private val tooLittle = order.of2[String, String](
     "SMALL_GAIN",
-    "the best order found would save {gain:percent}, at least {least:percent} are asked for",
-    "The order stays, because the estimates are not accurate enough for a smaller gain.",
-    by(ReorderConf.MIN_GAIN)
+    "{what}; another order must save at least {least}",
+    "The order stays: the estimates are not accurate enough for a smaller gain, and a short query spends more time on another plan."
   )
-  val shortGain: (Double, Double) => Reason = order.of2(
-    "SHORT_GAIN",
-    "the best order found would save {gain} ms while all cores work, at least {least} are asked for",
-    "The order stays: a short query spends more time on another plan than it may gain.",
-    by(ReorderConf.MIN_GAIN_MS)
-  )
-  val shortJoins: (Double, Double) => Reason = order.of2(
-    "SHORT_JOINS",
-    "the joins are expected to take {joins} ms while all cores work, and another order must save {least}",
-    "The order stays, and no other one is searched.",
-    by(ReorderConf.MIN_GAIN_MS)
-  )
-  val cheapJoins: (Double, Double) => Reason = order.of2(
-    "CHEAP_JOINS",
-    "the joins are expected to be {joins:percent} of the cost, scans included, and another order must save {least:percent}",
-    "The order stays, and no other one is searched.",
-    by(ReorderConf.MIN_GAIN)
-  )
+  private def little(
+      value: Double,
+      least: Double,
+      text: (Double, Int) => String,
+      what: String => String
+  ): Reason = {
+    val (v, l) = Reason.apart(value, least)(text)
+    tooLittle(what(v), l)
+  }
+  def smallGain(gain: Double, least: Double): Reason =
+    little(gain, least, Reason.percent, g => s"the best order found would save $g")
+  def shortGain(gain: Double, least: Double): Reason =
+    little(gain, least, Reason.ms, g => s"the best order found would save $g while all cores work")
+  def shortJoins(joins: Double, least: Double): Reason =
+    little(joins, least, Reason.ms, j => s"the joins are expected to take $j while all cores work")
+  def cheapJoins(joins: Double, least: Double): Reason =
+    little(joins, least, Reason.percent, j => s"the joins are expected to be $j of the cost, scans included")
   val uncertainGain: (Double, Double, String) => Reason = order.of3(
     "UNCERTAIN_GAIN",
-    "another order would save {gain:percent} if all estimates are right, and cost {loss:percent} more if {what}",
-    "The order stays. Collect statistics."
+    "another order would save {gain:percent} if the estimates are right, and cost {loss:percent} more if {what}",
+    "The order stays. Collect statistics of the columns in predicates and keys."
   )
-  val guessedGain: (Double, Double) => Reason = order.of2(
-    "GUESSED_GAIN",
-    "another order would save {gain:percent} if predicates of unknown selectivity are as selective as guessed, and cost {loss:percent} more if they remove nothing",
-    "The order stays. Collect statistics of the columns in the predicates."
-  )
+  def guessedGain(gain: Double, loss: Double): Reason =
+    uncertainGain(gain, loss, "predicates of unknown selectivity remove nothing")
   val unknownOrder: Seq[String] => Reason = order.of1(
     "STATS_UNKNOWN",
     "the rows of {relations} are unknown",
@@ -56,18 +49,20 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
       "the query has hints for these joins",
       "Without the hints, the order may be changed."
     )
-  val orderOfSubquery: Reason = order.fixed(
-    "SUBQUERY",
-    "Spark plans a subquery before its query, both may have the same joins, and Spark runs equal joins once",
-    "The order stays, in the subquery and in equal joins of its query."
+  private val keeps = order.of1[String](
+    "ORDER_FIXED",
+    "the order must stay: {why}",
+    "Another order would lose more than it could gain, or would not be searched in a reasonable time."
   )
-  val orderPruning: Reason = order.fixed(
-    "FEEDS_PARTITION_PRUNING",
-    "the plan prunes partitions at run time by these joins",
-    "The pruning is worth more than another order."
+  val orderOfSubquery: Reason =
+    keeps(
+      "Spark plans a subquery before its query, both may have the same joins, and Spark runs equal joins once"
+    )
+  val orderPruning: Reason = keeps("the plan prunes partitions at run time by these joins")
+  val orderBucketed: Reason = keeps("a table is bucketed, so its joins may need no shuffle")
+  def tooManyRelations(n: Int): Reason = keeps(
+    s"there are $n relations, and the order of up to 60 is searched"
   )
-  val orderBucketed: Reason =
-    order.fixed("BUCKETED", "a table is bucketed and its joins may need no shuffle", "The order stays.")
   val orderRaises: String => Reason = order.of1(
     "MAY_RAISE",
     "in another order {condition} might fail on rows that are now removed before it",
@@ -79,10 +74,4 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "something above these joins, such as a LIMIT without ORDER BY, depends on the order of their rows",
     "Another join order might give other rows. Sort before the limit."
   )
-  val tooManyRelations: Int => Reason =
-    order.of1(
-      "TOO_MANY_RELATIONS",
-      "there are {relations} relations",
-      "The order is searched for up to 60 relations."
-    )
 }

@@ -151,6 +151,18 @@ object Reason extends ReasonRegistry with JoinReasons with OrderReasons with Fil
 
   def side(s: BuildSide): String = if (s == BuildLeft) "left" else "right"
 
+  private[reason] def percent(fraction: Double, more: Int = 0): String =
+    s"%.${more}f%%".formatLocal(Locale.ROOT, fraction * 100)
+  private[reason] def ms(ms: Double, more: Int = 0): String = s"%.${more}f ms".formatLocal(Locale.ROOT, ms)
+  private[reason] def count(n: Double, of: String): String = s"%,.0f $of".formatLocal(Locale.ROOT, n)
+
+  /** Both numbers as texts, with as many more digits as tell them apart. */
+  private[reason] def apart(a: Double, b: Double)(text: (Double, Int) => String): (String, String) =
+    (0 to 3)
+      .map(more => text(a, more) -> text(b, more))
+      .find { case (x, y) => x != y }
+      .getOrElse(text(a, 0) -> text(b, 0))
+
   /** Bytes, readable. */
   def bytes(b: Double): String = bytes(b, 0)
 

@@ -179,7 +179,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(choice(0).chosen == Strategy.ShuffledHash(BuildRight))
     val beside = choice(hashBytes)
     assert(beside.chosen == Strategy.SortMerge)
-    assert(beside.alternatives.flatMap(ruledOutBy).contains("HASH_TABLES_TOO_BIG"))
+    assert(beside.alternatives.flatMap(ruledOutBy).contains("HASH_TABLE_TOO_BIG"))
   }
 
   // A table of a few rows takes a page, and twenty joins of one stage filled a task's memory with them.
@@ -358,7 +358,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     val outer = large.allowing(_.copy(cartesian = false, broadcast = Sides(false, true)))
     assert(JoinChoice(outer).chosen == Strategy.Spark)
     assert(JoinChoice(outer).reason.code == "ALL_RULED_OUT")
-    assert(ruledOut(outer).contains("NOT_AN_INNER_JOIN"))
+    assert(ruledOut(outer).contains("JOIN_TYPE_UNSUPPORTED"))
     assert(JoinChoice(in.on(right = unknown)).reason.code == "STATS_UNKNOWN")
     // With equality no pairs are compared.
     assert(ruledOut(input(side(100 * mb), side(mb))).contains("COMPARES_EVERY_PAIR"))

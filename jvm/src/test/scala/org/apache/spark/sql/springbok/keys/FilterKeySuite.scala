@@ -235,7 +235,7 @@ class FilterKeySuite extends SpringbokTest {
           s"SELECT /*+ MERGE(a) */ count(*) FROM fact f JOIN arrays a ON f.id = $key WHERE a.few = 1"
         )
         assert(
-          used(df).isEmpty && declined(df).contains("SUMMARY_MISSING"),
+          used(df).isEmpty && declined(df).contains("SUMMARY_INCOMPLETE"),
           record(df).filters.map(_.reason.code)
         )
       }

@@ -16,11 +16,15 @@ class ReasonSuite extends AnyFunSuite {
   }
 
   test("numbers that differ do not look equal") {
-    // "it would save about 5 ms; the least is 5 ms" was said to explain why a filter was not made.
+    // "5 ms (minimum: 5 ms)" was said to explain why a filter was not made.
     assert(
-      Reason.smallBenefit(4.96, 5).text == "it would save about 4.96 ms; the least is 5.00 ms" &&
-        Reason.smallBenefit(3.96, 5).text == "it would save about 4 ms; the least is 5 ms" &&
-        Reason.smallBenefit(5, 5).text == "it would save about 5 ms; the least is 5 ms"
+      Reason.smallBenefit(4.96, 5).text == "would save only about 4.96 ms (minimum: 5.00 ms)" &&
+        Reason.smallBenefit(3.96, 5).text == "would save only about 4 ms (minimum: 5 ms)" &&
+        Reason.smallBenefit(5, 5).text == "would save only about 5 ms (minimum: 5 ms)"
+    )
+    assert(
+      Reason.shortGain(49.96, 50).text ==
+        "the best order found would save 49.96 ms while all cores work; another order must save at least 50.00 ms"
     )
     val limit = (64 << 20).toDouble
     assert(

@@ -106,9 +106,9 @@ class ExplainSuite extends SpringbokTest {
 
   test("hints that were ignored, and hints that contradict each other") {
     val ignored = "SELECT /*+ BROADCAST(f) */ * FROM facts f LEFT JOIN keys k ON f.k = k.k"
-    assert(section(spark.sql(ignored)).contains("  HINT_NOT_APPLICABLE: "), section(spark.sql(ignored)))
+    assert(section(spark.sql(ignored)).contains("  HINT_IGNORED: "), section(spark.sql(ignored)))
     val both = "SELECT /*+ BROADCAST(k), MERGE(f) */ * FROM facts f JOIN keys k ON f.k = k.k"
-    assert(section(spark.sql(both)).contains("  HINT_CONFLICT: "), section(spark.sql(both)))
+    assert(section(spark.sql(both)).contains("  HINT_IGNORED: "), section(spark.sql(both)))
   }
 
   test("tables and columns without statistics, and memory") {

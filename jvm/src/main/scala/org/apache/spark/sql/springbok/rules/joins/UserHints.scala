@@ -54,9 +54,9 @@ private[springbok] object UserHints {
         val followed = hints.filter(_._3).map(_._1).minByOption(s => order.indexOf(s))
         val notes = hints.flatMap {
           case (s, side, false) =>
-            Some(Reason.hintNotApplicable(s"${s.displayName} ($side)", why(s, side, possible)))
+            Some(Reason.hintIgnored(s"${s.displayName} ($side)", why(s, side, possible)))
           case (s, side, true) if !followed.contains(s) =>
-            followed.map(f => Reason.hintConflict(f.displayName, s"${s.displayName} ($side)"))
+            followed.map(f => Reason.hintIgnored(s"${s.displayName} ($side)", s"${f.displayName} is"))
           case _ => None
         }
         val shuffled = Seq((hint.leftHint, "left"), (hint.rightHint, "right")).collect {
@@ -73,8 +73,8 @@ private[springbok] object UserHints {
       followed: Option[JoinStrategyHint],
       possible: Possible
   ): Option[String => Reason] = followed match {
-    case _ if !possible.equi => Some(Reason.hintNotApplicable(_, notEqui))
-    case Some(s @ (BROADCAST | SHUFFLE_REPLICATE_NL)) => Some(Reason.hintConflict(s.displayName, _))
+    case _ if !possible.equi => Some(Reason.hintIgnored(_, notEqui))
+    case Some(s @ (BROADCAST | SHUFFLE_REPLICATE_NL)) => Some(Reason.hintIgnored(_, s"${s.displayName} is"))
     case _ => None
   }
 

@@ -122,14 +122,14 @@ class MechanismSuite extends SpringbokTest {
     ("JOIN", "MERGE(s)", "sort-merge", Nil),
     ("JOIN", "SHUFFLE_HASH(s)", "shuffled hash", Nil),
     ("JOIN", "SHUFFLE_REPLICATE_NL(s)", "cartesian", Nil),
-    ("JOIN", "BROADCAST(s), MERGE(b)", "broadcast hash", Seq("HINT_CONFLICT")),
-    ("JOIN", "SHUFFLE_HASH(s), MERGE(b)", "sort-merge", Seq("HINT_CONFLICT")),
-    ("LEFT JOIN", "BROADCAST(b)", "broadcast hash", Seq("HINT_NOT_APPLICABLE")),
-    ("LEFT JOIN", "BROADCAST(b), MERGE(s)", "sort-merge", Seq("HINT_NOT_APPLICABLE")),
-    ("RIGHT JOIN", "BROADCAST(s)", "shuffled hash", Seq("HINT_NOT_APPLICABLE")),
-    ("FULL JOIN", "BROADCAST(s)", "sort-merge", Seq("HINT_NOT_APPLICABLE")),
+    ("JOIN", "BROADCAST(s), MERGE(b)", "broadcast hash", Seq("HINT_IGNORED")),
+    ("JOIN", "SHUFFLE_HASH(s), MERGE(b)", "sort-merge", Seq("HINT_IGNORED")),
+    ("LEFT JOIN", "BROADCAST(b)", "broadcast hash", Seq("HINT_IGNORED")),
+    ("LEFT JOIN", "BROADCAST(b), MERGE(s)", "sort-merge", Seq("HINT_IGNORED")),
+    ("RIGHT JOIN", "BROADCAST(s)", "shuffled hash", Seq("HINT_IGNORED")),
+    ("FULL JOIN", "BROADCAST(s)", "sort-merge", Seq("HINT_IGNORED")),
     ("FULL JOIN", "SHUFFLE_HASH(s)", "shuffled hash", Nil),
-    ("LEFT JOIN", "SHUFFLE_REPLICATE_NL(s)", "broadcast hash", Seq("HINT_NOT_APPLICABLE"))
+    ("LEFT JOIN", "SHUFFLE_REPLICATE_NL(s)", "broadcast hash", Seq("HINT_IGNORED"))
   )
 
   for ((kind, hint, becomes, notes) <- hints)
@@ -162,10 +162,10 @@ class MechanismSuite extends SpringbokTest {
       assert(joins(hinted).head.isInstanceOf[ShuffledJoin], executed(hinted))
       assert(decision(hinted).choice.constraint.isEmpty && noted(hinted).isEmpty)
     }
-    assert(noted(df("SHUFFLE(s), BROADCAST(s)")) == Seq("HINT_CONFLICT"))
+    assert(noted(df("SHUFFLE(s), BROADCAST(s)")) == Seq("HINT_IGNORED"))
     val merged = df("SHUFFLE(b), MERGE(s)")
     assert(joins(merged).head.isInstanceOf[SortMergeJoinExec] && noted(merged).isEmpty)
-    assert(noted(df("SHUFFLE(s)", on = "b.k < s.k AND b.g = 5")) == Seq("HINT_NOT_APPLICABLE"))
+    assert(noted(df("SHUFFLE(s)", on = "b.k < s.k AND b.g = 5")) == Seq("HINT_IGNORED"))
     val both = df("SHUFFLE(s), NO_RUNTIME_FILTER_TARGET(s)")
     assert(joins(both).head.isInstanceOf[ShuffledJoin])
     val frame = spark.table("big").join(spark.table("small").hint("shuffle"), "k").groupBy().count()
@@ -226,10 +226,10 @@ class MechanismSuite extends SpringbokTest {
   test("hints without equality: only a broadcast or a cartesian product can be followed") {
     def df(hint: String, kind: String = "JOIN") =
       same(s"SELECT /*+ $hint(s) */ count(*) FROM medium m $kind small s ON m.g < s.g")
-    assert(noted(df("MERGE")) == Seq("HINT_NOT_APPLICABLE"))
-    assert(noted(df("SHUFFLE_HASH")) == Seq("HINT_NOT_APPLICABLE"))
+    assert(noted(df("MERGE")) == Seq("HINT_IGNORED"))
+    assert(noted(df("SHUFFLE_HASH")) == Seq("HINT_IGNORED"))
     assert(joins(df("SHUFFLE_REPLICATE_NL")).head.isInstanceOf[CartesianProductExec])
-    assert(noted(df("SHUFFLE_REPLICATE_NL", "LEFT JOIN")) == Seq("HINT_NOT_APPLICABLE"))
+    assert(noted(df("SHUFFLE_REPLICATE_NL", "LEFT JOIN")) == Seq("HINT_IGNORED"))
     assert(decision(df("BROADCAST")).choice.reason.code == "USER_HINT")
   }
 

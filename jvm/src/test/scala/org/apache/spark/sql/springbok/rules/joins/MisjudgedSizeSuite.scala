@@ -170,7 +170,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
     val each = Seq(0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.8).map(chosen)
     assert(
       each.exists(joins =>
-        joins.map(_.choice.chosen).distinct.size == 2 && joins.exists(codes(_)("HASH_TABLES_TOO_BIG"))
+        joins.map(_.choice.chosen).distinct.size == 2 && joins.exists(codes(_)("HASH_TABLE_TOO_BIG"))
       ),
       each.map(_.map(d => d.choice.chosen -> codes(d)))
     )

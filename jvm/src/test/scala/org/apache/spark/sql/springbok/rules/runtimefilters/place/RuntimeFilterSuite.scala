@@ -315,8 +315,8 @@ class RuntimeFilterSuite extends SpringbokTest {
       assert(reasons(FilterConf.MODE.key, "OFF").contains("MODE"))
       assert(reasons(FilterConf.MODE.key, "LOCAL").contains("MODE"))
       assert(reasons(FilterConf.MAX_NUMBER.key, "0").contains("TOO_MANY_FILTERS"))
-      assert(reasons(FilterConf.MAX_DEPENDENCY_NODES.key, "0").contains("PLAN_TOO_LARGE"))
-      assert(reasons(FilterConf.TYPES.key, "MINMAX").contains("KIND_OFF"))
+      assert(reasons(FilterConf.MAX_DEPENDENCY_NODES.key, "0").contains("TOO_MANY_FILTERS"))
+      assert(reasons(FilterConf.TYPES.key, "MINMAX").contains("MODE"))
       assert(reasons("spark.sql.exchange.reuse", "false").contains("EXCHANGE_REUSE_OFF"))
     }
   }
@@ -345,7 +345,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       val df = same(sql)
       assert(used(df).exists(_.kinds.contains("bloom")))
       conf(FilterConf.MERGE_BYTES.key -> "0")(
-        assert(declined(same(sql)).contains("SUMMARY_TOO_BIG"))
+        assert(declined(same(sql)).contains("TOO_MANY_KEYS"))
       )
     }
   }
