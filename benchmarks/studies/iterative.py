@@ -20,7 +20,7 @@ _SALES = 200_000
 # Who runs such jobs sets it: with 200 partitions nearly all time is the scheduling of empty tasks.
 _PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
-_NO_REPORTS = {"spark.springbok.report.history": "0", "spark.springbok.report.events": "false"}
+_NO_REPORTS = {"spark.springbok.report.retained": "0", "spark.springbok.report.events": "false"}
 _JOB_ARMS = {
     "Spark": ARMS["spark"],
     "Springbok": ARMS["springbok"],

@@ -23,7 +23,7 @@ from benchmarks.harness.results import Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NONE = {"spark.springbok.report.history": "0", "spark.springbok.report.events": "false"}
+_NONE = {"spark.springbok.report.retained": "0", "spark.springbok.report.events": "false"}
 # Without the section in EXPLAIN's text, which Spark makes for its own events.
 _NO_SECTION = {"spark.sql.extendedExplainProviders": ""}
 ARMS = {"no reports": _NONE, "no reports, no section": _NONE | _NO_SECTION, "reports": {}}

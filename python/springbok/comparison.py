@@ -81,7 +81,7 @@ def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
         off, on = (Report.from_json(server.imagined(df, {ENABLED: value})) for value in ("false", "true"))
     if not run:
         return _comparison(off, on)
-    keeps = df.sparkSession.conf.get("spark.springbok.report.history") != "0"
+    keeps = df.sparkSession.conf.get("spark.springbok.report.retained") != "0"
     with spark_errors(_FAILED):
         with temporarily(df.sparkSession, {ENABLED: "false"}):
             without = timed(lambda: df, lambda _: off)

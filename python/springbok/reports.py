@@ -157,7 +157,7 @@ def report(
     if other is None:
         raise SpringbokError(
             "No finished run of this query is known: it has not run in this session, it failed, or newer queries took "
-            "its place (spark.springbok.report.history says how many are kept). Run df.collect() first, or take "
+            "its place (spark.springbok.report.retained says how many are kept). Run df.collect() first, or take "
             "springbok.report(df) for the plan."
         )
     return Report.from_json(other)
@@ -173,7 +173,7 @@ class Reports(list[Report]):
 def last_reports(spark: SparkSession, n: int = 10) -> Reports:
     """The reports of the last queries with joins that this session has finished, the newest first.
 
-    They include SQL, `count()`, `show()` and writes. `spark.springbok.report.history` says how many a session keeps.
+    They include SQL, `count()`, `show()` and writes. `spark.springbok.report.retained` says how many a session keeps.
 
     Raises:
         SpringbokError: the session is stopped, or has no Springbok; a negative number.

@@ -25,7 +25,7 @@ import org.apache.spark.sql.springbok.report.ui.ReportEvents
  * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
  * would have to wait.
  *
- * '''Settings''': `spark.springbok.report.history`, `.events`, `.maxBytes`, `.ui.retained`.
+ * '''Settings''': `spark.springbok.report.retained`, `.events`, `.maxBytes`, `.ui.retained`.
  */
 final private[springbok] class FinishedQueries(events: ReportEvents, metrics: QueryMetrics)
     extends SparkListener {

@@ -10,14 +10,16 @@ import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * A documented setting.
+ * A setting.
  *
  * @param kind
  *   what its values look like, for `settings.json`
  * @param allowed
  *   the values of a mode or a list of modes; for other kinds, values beside those of the kind
+ * @param documented
+ *   whether it is in `docs/configs.md`; the others are for support and experiments, and are set in the same way
  */
-final case class Setting(entry: ConfigEntry[?], kind: String, allowed: Seq[String] = Nil)
+final case class Setting(entry: ConfigEntry[?], kind: String, allowed: Seq[String], documented: Boolean)
 
 /**
  * The settings of one area. Each entry is typed and documented, and joins the list of its area when it is built. Spark
@@ -27,11 +29,20 @@ abstract private[conf] class ConfArea {
   private val built = mutable.ArrayBuffer.empty[Setting]
   private val hidden = mutable.ArrayBuffer.empty[ConfigEntry[?]]
 
-  /** The documented settings of this area, in the order in which they were built. */
+  private var documents = true
+
+  /** The settings of this area, in the order in which they were built. */
   def settings: Seq[Setting] = built.toSeq
 
   /** Settings for tests. */
   def internals: Seq[ConfigEntry[?]] = hidden.toSeq
+
+  /** A setting that few users need. Spark does not list it, and neither does the documentation. */
+  protected def expert[T](entry: => ConfigEntry[T]): ConfigEntry[T] = {
+    documents = false
+    try entry
+    finally documents = true
+  }
 
   protected def flag(key: String, default: Boolean)(doc: String): ConfigEntry[Boolean] =
     added("boolean", builder(key, doc).booleanConf.createWithDefault(default))
@@ -111,11 +122,13 @@ abstract private[conf] class ConfArea {
   private def text(key: String, doc: String): TypedConfigBuilder[String] =
     builder(key, doc).stringConf.transform(_.toUpperCase(Locale.ROOT))
 
-  private def builder(key: String, doc: String): ConfigBuilder =
-    SQLConf.buildConf(ConfArea.prefix + key).doc(doc).version("0.1.0")
+  private def builder(key: String, doc: String): ConfigBuilder = {
+    val b = SQLConf.buildConf(ConfArea.prefix + key).doc(doc).version("0.1.0")
+    if (documents) b else b.internal()
+  }
 
   private def added[T](kind: String, entry: ConfigEntry[T], allowed: Seq[String] = Nil): ConfigEntry[T] = {
-    built += Setting(entry, kind, allowed)
+    built += Setting(entry, kind, allowed, documents)
     entry
   }
 }

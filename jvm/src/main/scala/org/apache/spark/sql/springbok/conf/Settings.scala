@@ -41,12 +41,14 @@ object Settings extends Logging {
     }
   }
 
-  /** `docs/configs.md`: one row per setting. */
+  /** `docs/configs.md`: one row per documented setting. */
   def markdown: String = {
-    val rows = entries.map(e => s"| `${e.key}` | `${e.defaultValueString}` | ${e.doc} |")
+    val rows = all.filter(_.documented).map(_.entry).map { e =>
+      s"| `${e.key}` | `${e.defaultValueString}` | ${e.doc} |"
+    }
     val intro =
-      "Generated from the package `conf`; `make docs` writes it anew. All settings but `report.ui.retained` can be changed in a " +
-        "running session.\n" +
+      "Generated from the package `conf`; `make docs` writes it anew. These settings can be changed in a running session. The\n" +
+        "package has further ones, for support and experiments: they are set in the same way and checked as well.\n\n" +
         "Spark rejects a wrong value when it is set. `springbok.configure` rejects an unknown name. If an unknown name is set\n" +
         "in another way before a session's first query, the log warns once. The report lists the settings that differ from their defaults."
     ("# Settings" +: "" +: intro +: "" +:

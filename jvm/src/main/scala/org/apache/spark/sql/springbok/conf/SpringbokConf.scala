@@ -24,17 +24,21 @@ object SpringbokConf extends ConfArea {
 /** The order of conjuncts. */
 object ConjunctConf extends ConfArea {
 
-  val ENABLED: ConfigEntry[Boolean] = flag("conjunct.enabled", default = true)(
-    "Whether the conjuncts of filters and join conditions are evaluated in the order with the lowest expected cost."
+  val ENABLED: ConfigEntry[Boolean] = expert(
+    flag("conjunct.enabled", default = true)(
+      "Whether the conjuncts of filters and join conditions are evaluated in the order with the lowest expected cost."
+    )
   )
 }
 
 /** Shuffles. */
 object ExchangeConf extends ConfArea {
 
-  val CHOOSE_WRITER: ConfigEntry[Boolean] = flag("exchange.chooseWriter", default = true)(
-    "Whether a shuffle of few rows gets one partition more than spark.shuffle.sort.bypassMergeThreshold. Each task then " +
-      "sorts its rows into one file instead of writing one file per partition."
+  val CHOOSE_WRITER: ConfigEntry[Boolean] = expert(
+    flag("exchange.chooseWriter", default = true)(
+      "Uses the sort-based shuffle writer for shuffles with few rows: they get one partition more than " +
+        "spark.shuffle.sort.bypassMergeThreshold."
+    )
   )
 }
 
@@ -56,23 +60,29 @@ object ReorderConf extends ConfArea {
   )
 
   val MIN_GAIN: ConfigEntry[Double] =
-    fraction("reorder.minGain", 0.25, v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")(
-      "Fraction of the expected cost, scans included, that another join order must save."
+    expert(
+      fraction("reorder.minGain", 0.25, v => v >= 0 && v < 1, "The part must be at least 0 and below 1.")(
+        "Fraction of the expected cost, scans included, that another join order must save."
+      )
     )
 
   val MIN_GAIN_MS: ConfigEntry[Long] =
-    time("reorder.minGainMs", 50, _ >= 0, "The time must be 0 or more.")(
-      "Expected ms that another join order must save while all cores work. A build side that waits for another stage is " +
-        "charged with the same time."
+    expert(
+      time("reorder.minGainMs", 50, _ >= 0, "The time must be 0 or more.")(
+        "Expected ms that another join order must save while all cores work. A build side that waits for another stage is " +
+          "charged with the same time."
+      )
     )
 }
 
 /** Reports of queries. */
 object ReportConf extends ConfArea {
 
-  val HISTORY: ConfigEntry[Int] =
-    number("report.history", 20, v => v >= 0 && v <= 1000, "The number must be between 0 and 1000.")(
-      "Number of reports of finished queries that a session keeps, as text, for springbok.last_reports. If 0, none is kept."
+  val RETAINED: ConfigEntry[Int] =
+    expert(
+      number("report.retained", 20, v => v >= 0 && v <= 1000, "The number must be between 0 and 1000.")(
+        "Number of reports of finished queries that a session keeps, as text, for springbok.last_reports. If 0, none is kept."
+      )
     )
 
   val EVENTS: ConfigEntry[Boolean] =
@@ -86,12 +96,16 @@ object ReportConf extends ConfArea {
     )
 
   val MAX_BYTES: ConfigEntry[Long] =
-    bytes("report.maxBytes", 1L << 20, _ >= 1024, "The size must be at least 1024 bytes.")(
-      "Size of a report that is sent to Spark's listeners. A larger one is sent without alternatives and operators; if it is still larger, it is not sent."
+    expert(
+      bytes("report.maxBytes", 1L << 20, _ >= 1024, "The size must be at least 1024 bytes.")(
+        "Size of a report that is sent to Spark's listeners. A larger one is sent without alternatives and operators; if it is still larger, it is not sent."
+      )
     )
 
   val UI_RETAINED: ConfigEntry[Int] =
-    number("report.ui.retained", 200, v => v >= 1 && v <= 10000, "The number must be between 1 and 10000.")(
-      "Number of reports in the tab of the Spark UI, and of the History Server. It is read when the application starts."
+    expert(
+      number("report.ui.retained", 200, v => v >= 1 && v <= 10000, "The number must be between 1 and 10000.")(
+        "Number of reports in the tab of the Spark UI, and of the History Server. It is read when the application starts."
+      )
     )
 }

@@ -5,15 +5,19 @@ import org.apache.spark.internal.config.ConfigEntry
 /** Statistics that are read from files while a query is planned. */
 object StatsConf extends ConfArea {
 
-  val FOOTERS_ENABLED: ConfigEntry[Boolean] = flag("stats.footers.enabled", default = true)(
-    "Whether row counts and column ranges are read from the footers of Parquet and ORC files. For analyzed tables they " +
-      "serve to check the catalog's row count."
+  val FOOTERS_ENABLED: ConfigEntry[Boolean] = expert(
+    flag("stats.footers.enabled", default = true)(
+      "Whether row counts and column ranges are read from the footers of Parquet and ORC files. For analyzed tables they " +
+        "serve to check the catalog's row count."
+    )
   )
 
-  val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = flag("stats.dictionaries.enabled", default = true)(
-    "Whether planning reads dictionaries and sampled rows of at most two Parquet files per table. They give the " +
-      "selectivity of predicates on string columns and of comparisons on numeric ones, and the number of distinct values " +
-      "of integral columns with a wide range. Needs stats.footers.enabled too."
+  val DICTIONARIES_ENABLED: ConfigEntry[Boolean] = expert(
+    flag("stats.dictionaries.enabled", default = true)(
+      "Whether planning reads dictionaries and sampled rows of at most two Parquet files per table. They give the " +
+        "selectivity of predicates on string columns and of comparisons on numeric ones, and the number of distinct values " +
+        "of integral columns with a wide range. Needs stats.footers.enabled too."
+    )
   )
 
   val FOOTERS_MAX_FILES: ConfigEntry[Int] =
@@ -23,15 +27,19 @@ object StatsConf extends ConfArea {
     )
 
   val FOOTERS_MAX_MS: ConfigEntry[Long] =
-    time("stats.footers.maxMs", 1000L, _ > 0, "The time must be above 0 ms.")(
-      "Time in ms after which no further footer of a table is opened. The footers read so far are used for the next minute."
+    expert(
+      time("stats.footers.maxMs", 1000L, _ > 0, "The time must be above 0 ms.")(
+        "Time in ms after which no further footer of a table is opened. The footers read so far are used for the next minute."
+      )
     )
 
   val FOOTERS_MAX_PARTITIONS: ConfigEntry[Int] =
-    number("stats.footers.maxPartitions", 5000, _ >= 0, "The number of partitions must not be negative.")(
-      "Largest number of partitions of a catalog table whose files are listed while the query is planned. Spark lists " +
-        "them when the scan starts, and uses the same cache of listings. If 0, no partitions are listed, and such tables " +
-        "need ANALYZE."
+    expert(
+      number("stats.footers.maxPartitions", 5000, _ >= 0, "The number of partitions must not be negative.")(
+        "Largest number of partitions of a catalog table whose files are listed while the query is planned. Spark lists " +
+          "them when the scan starts, and uses the same cache of listings. If 0, no partitions are listed, and such tables " +
+          "need ANALYZE."
+      )
     )
 }
 

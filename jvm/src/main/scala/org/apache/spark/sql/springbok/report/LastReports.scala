@@ -24,7 +24,7 @@ import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
  * DataFrame that a user holds does not know that it ran. Neither plans nor sessions are kept, and queries without a join
  * leave no report.
  *
- * '''Settings''': `spark.springbok.report.history`.
+ * '''Settings''': `spark.springbok.report.retained`.
  */
 object LastReports extends Logging {
 
@@ -60,7 +60,7 @@ object LastReports extends Logging {
       metrics: QueryMetrics,
       needed: Boolean
   ): Option[(QueryReport, String)] = {
-    val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.HISTORY)
+    val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.RETAINED)
     val counts = QueryCounts.of(state, qe.executedPlan)
     metrics.add(counts)
     if (log.isInfoEnabled) logInfo(line(run, counts, qe))

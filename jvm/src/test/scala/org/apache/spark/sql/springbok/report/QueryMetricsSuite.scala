@@ -30,7 +30,7 @@ class QueryMetricsSuite extends SpringbokTest {
   }
 
   test("queries with joins are counted, with or without reports") {
-    for (settings <- Seq(Nil, Seq(ReportConf.HISTORY.key -> "0", ReportConf.EVENTS.key -> "false")))
+    for (settings <- Seq(Nil, Seq(ReportConf.RETAINED.key -> "0", ReportConf.EVENTS.key -> "false")))
       conf(settings: _*) {
         val grown = growth {
           spark.sql("SELECT count(*) FROM facts").collect(): Unit

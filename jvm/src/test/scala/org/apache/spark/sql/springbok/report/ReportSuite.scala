@@ -104,7 +104,7 @@ class ReportSuite extends SpringbokTest {
   }
 
   test("what count(), show() and others run is kept as text, a bounded number of times") {
-    conf(ReportConf.HISTORY.key -> "3") {
+    conf(ReportConf.RETAINED.key -> "3") {
       val df = spark.sql(query.replace("5", "7"))
       assert(LastReports.of(execution(df)) == null)
       df.count(): Unit
@@ -123,7 +123,7 @@ class ReportSuite extends SpringbokTest {
       )
       assert(LastReports.last(spark.newSession(), 10).isEmpty)
     }
-    conf(ReportConf.HISTORY.key -> "0") {
+    conf(ReportConf.RETAINED.key -> "0") {
       val df = spark.sql(query.replace("5", "6"))
       df.count(): Unit
       assert(LastReports.of(execution(df)) == null)
