@@ -1,13 +1,11 @@
-"""Whole reports and comparisons as text of at most 100 columns."""
+"""Whole reports as text of at most 100 columns."""
 
 from __future__ import annotations
 
-import itertools
-import textwrap
 from collections.abc import Iterator
 
-from springbok.model import ComparisonData, Conjuncts, Filter, Fragment, Join, JoinOrder, ReportData, Side, Table
-from springbok.render.lines import WIDTH, section, wrap
+from springbok.model import Conjuncts, Filter, Fragment, Join, JoinOrder, ReportData, Side, Table
+from springbok.render.lines import section, wrap
 from springbok.render.words import (
     aggregate,
     amount,
@@ -28,8 +26,6 @@ from springbok.render.words import (
     state,
     statements,
     strategy,
-    used,
-    verdict,
     writes,
 )
 
@@ -37,35 +33,6 @@ from springbok.render.words import (
 def report(r: ReportData) -> str:
     """The whole report."""
     return "\n".join(_lines(r))
-
-
-def comparison(c: ComparisonData) -> str:
-    """Both plans side by side."""
-    return "\n".join(_comparison(c))
-
-
-def headline(c: ComparisonData) -> Iterator[str]:
-    """How much the plans differ, and what running them has shown."""
-    changed = sum(j.changed for j in c.joins)
-    yield f"Without and with Springbok: {changed} of {len(c.joins)} joins differ, {len(used(c))} runtime filters"
-    if verdict(c):
-        yield verdict(c)
-
-
-def _comparison(c: ComparisonData) -> Iterator[str]:
-    yield from headline(c)
-    column = (WIDTH - 6) // 3
-    rows = [("join", "without", "with")]
-    rows += [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
-    if c.joins:
-        yield ""
-    for row in rows:
-        cells = [textwrap.wrap(t, column) or [""] for t in row]
-        for parts in itertools.zip_longest(*cells, fillvalue=""):
-            yield "   ".join(p.ljust(column) for p in parts).rstrip()
-    reasons = [f"{j.join}: {j.reason}" for j in c.joins if j.changed and j.reason]
-    yield from section("Why (*)", (line for t in reasons for line in wrap(t, 2)))
-    yield from section("Runtime filters", (line for t in used(c) for line in wrap(t, 2)))
 
 
 def _lines(r: ReportData) -> Iterator[str]:
