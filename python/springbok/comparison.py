@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from springbok._jvm import execution, gateway, spark_errors
-from springbok._server import Connect, of_query
+from springbok._server import check_query, is_classic, planned
 from springbok.model import Join, Reason
 from springbok.render.lines import WIDTH, section, wrap
 from springbok.render.words import effect, filter_name, keys, strategy
@@ -91,9 +91,9 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     Raises:
         SpringbokError: see `report`; the query failed.
     """
-    server = of_query(df)
-    if isinstance(server, Connect):
-        return _on_server(server, df, run=run)
+    check_query(df)
+    if not is_classic(df.sparkSession):
+        return _on_server(df, run=run)
     query = execution(df)
     with spark_errors():
         off, on = (_frame(query, df, enabled) for enabled in (False, True))
@@ -103,10 +103,10 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
         return _ran(timed(lambda: off), timed(lambda: on))
 
 
-def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
+def _on_server(df: DataFrame, *, run: bool) -> Comparison:
     """The same for a DataFrame of Spark Connect, whose query is planned when it runs."""
     with spark_errors():
-        off, on = (Report.from_json(server.imagined(df, {ENABLED: value})) for value in ("false", "true"))
+        off, on = (Report.from_json(planned(df, {ENABLED: value})) for value in ("false", "true"))
     if not run:
         return _comparison(off, on)
     keeps = df.sparkSession.conf.get("spark.springbok.report.history") != "0"
