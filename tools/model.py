@@ -63,7 +63,7 @@ def module() -> str:
     """The text of the module."""
     schema = json.loads((ROOT / "docs/report.schema.json").read_text(encoding="utf-8"))
     kinds = {name: kind for name, kind in schema["$defs"].items() if name not in _PLAIN} | {"report": schema}
-    return "\n\n".join([_HEAD, *("\n".join(_class(name, kind)) + "\n" for name, kind in kinds.items())])
+    return f"{_HEAD}\n\n" + "\n".join("\n".join(_class(*kind)) + "\n" for kind in kinds.items())
 
 
 def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
@@ -73,7 +73,6 @@ def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
     title = f"{schema['title']}." if "title" in schema else None
     text = " ".join(filter(None, (title, schema.get("description"), _DOCS.get(name))))
     yield textwrap.fill(f'"""{text}"""', 120, initial_indent="    ", subsequent_indent="    ")
-    yield ""
     for key, value in schema["properties"].items():
         if "const" in value:
             yield f"    FORMAT: ClassVar[int] = {value['const']}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -49,25 +49,24 @@ def is_active(spark: SparkSession) -> bool:
     Raises:
         SpringbokError: the session is a Spark Connect session, or stopped, or its JVM has ended.
     """
-    from py4j.protocol import Py4JError
-
-    try:
-        with living():
-            return bool(gateway(spark).isActive(spark._jsparkSession))
-    except Py4JError:  # there is no such class
-        return False
+    return bool(_answer(lambda: gateway(spark).isActive(spark._jsparkSession)))
 
 
 def refusal(spark: SparkSession) -> str | None:
     """Why the jar stays off on the session's Spark; None if it does not, or if the session has no jar."""
+    why: str | None = _answer(lambda: own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal())
+    return why
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    """What a class of the jar answers; None if the session does not have the class."""
     from py4j.protocol import Py4JError
 
     try:
         with living():
-            why: str | None = own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal()
-    except Py4JError:  # there is no such class
+            return ask()
+    except Py4JError:
         return None
-    return why
 
 
 def execution(df: DataFrame) -> Any:

@@ -56,7 +56,9 @@ def why_not(df: DataFrame | ReportData, what: str, table: str | None = None) -> 
     where = f" on {name}" if name else ""
     joins = [j for j in r.joins if j.strategy and (not name or ids & _compared(j))]
     if word in _FILTERS:
-        found = [f for f in r.filters if not name or _is_on(f, ids, joins)]
+        found = [f for f in r.filters if not name or f.target_id in ids]
+        # Of filters that were never placed, those of the table's joins.
+        found += [f for f in r.filters if name and f.target_table is None and f.join in {j.id for j in joins}]
         answer = _filter(r, _FILTERS[word], found, where)
     elif not joins:
         answer = f"The plan has no join{where}" + (f": {r.note}" if r.note else "")
@@ -158,13 +160,6 @@ def _compared(j: Join) -> set[int]:
     """The tables that a join compares."""
     found = {k.table for s in (j.left, j.right) for k in s.keys if k.table is not None}
     return found or {*j.left.tables, *j.right.tables}
-
-
-def _is_on(f: Filter, ids: set[int], joins: list[Join]) -> bool:
-    """Whether a filter is on a scan of these tables; of one that was never placed, whether its join is among these."""
-    if f.target_id is not None:
-        return f.target_id in ids
-    return f.target_table is None and any(j.id == f.join for j in joins)
 
 
 def _asked_table(r: ReportData, table: str) -> tuple[str, set[int]]:

@@ -12,20 +12,17 @@ from springbok.document import Document, PartitioningText, ReasonText, TableColu
 class Query:
     """What tells one query from another. sql is the text that it was parsed from, if there is one, and statement the
     kind of statement. Spark's redaction applies."""
-
     sql: str | None = None
     statement: str
     user: str
     database: str | None = None
     application: str
 
-
 @dataclass(frozen=True, kw_only=True)
 class Resources:
     """What the plan was made for, and the memory that its joins ask of one executor. hosts run the executors;
     execution_memory_bytes is what Spark's memory manager shares among the tasks of an executor and its cached
     blocks."""
-
     executors: int
     cores_per_executor: int
     executor_heap_bytes: int
@@ -36,27 +33,22 @@ class Resources:
     tasks_per_executor: int = 1
     execution_memory_bytes: int = 0
 
-
 @dataclass(frozen=True, kw_only=True)
 class Output:
     """A column that the query gives, or that it writes, with the columns of base tables that its values are computed
     from."""
-
     column: str
     type: str
     sources: tuple[str, ...] = ()
 
-
 @dataclass(frozen=True, kw_only=True)
 class Sink:
     """Where a statement writes: a table, or files at a path."""
-
     mode: str  # append, overwrite, overwrite part, create, create if absent, replace, create or replace, merge, update, delete
     table: str | None = None
     path: str | None = None
     format: str | None = None
     partition_columns: tuple[str, ...] = ()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Table(TableColumns):
@@ -67,7 +59,6 @@ class Table(TableColumns):
     missing_statistics are the join columns without a known number of distinct values, and analyze is the statement that
     would collect what is missing. stored_by are the transforms by which a connector stores its rows together, and
     stored_partitions is the number of partitions that its scan reports by them."""
-
     id: int = 0
     name: str | None = None
     qualified_name: str | None = None
@@ -95,40 +86,32 @@ class Table(TableColumns):
     rows_read: int | None = None
     tasks: int | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Slot:
     """A column that is read, with the distinct values of its table as far as they are known."""
-
     column: str
     type: str
     distinct: float | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Bucketing:
     """The buckets of a table of files. Rows with equal values in these columns are in one bucket."""
-
     columns: tuple[str, ...] = ()
     buckets: int
     sorted_by: tuple[str, ...] = ()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Transform:
     """A transform of columns such as bucket(8, id): its name, the columns, its other arguments, and all of it as
     text."""
-
     name: str
     columns: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     text: str
 
-
 @dataclass(frozen=True, kw_only=True)
 class Fragment:
     """Operators that run together: a query stage."""
-
     id: int
     kind: str  # shuffle, broadcast, subquery, result
     inputs: tuple[int, ...] = ()
@@ -136,20 +119,16 @@ class Fragment:
     nodes: tuple[Node, ...] = ()
     exchange: Exchange | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Partitioning(PartitioningText):
     """How rows are spread."""
-
     kind: str  # unpartitioned, random, hash, range, bucketed, broadcast
     keys: tuple[str, ...] = ()
     partitions: int | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """An operator; join and filter say which join or runtime filter of the report it is."""
-
     id: int
     parent: int | None = None
     operator: str
@@ -160,30 +139,24 @@ class Node:
     rows: int | None = None
     aggregate: Aggregate | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Aggregate:
     """What an operator aggregates: the keys of its groups, and its functions, each with the phase that it computes. A
     partial function takes rows and gives buffers, merge takes and gives buffers, final takes buffers, and complete
     takes rows and gives results. phase is that of all functions, or mixed."""
-
     phase: str  # partial, merge, final, complete, mixed
     keys: tuple[str, ...] = ()
     functions: tuple[AggregateFunction, ...] = ()
 
-
 @dataclass(frozen=True, kw_only=True)
 class AggregateFunction:
     """A function, and its phase."""
-
     function: str
     phase: str  # partial, merge, final, complete
-
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
     """Rows on their way to the fragments `to`; bytes are those in memory, written_bytes compressed."""
-
     partitioning: Partitioning
     to: tuple[int, ...] = ()
     estimated_rows: float | None = None
@@ -193,14 +166,12 @@ class Exchange:
     written_bytes: int | None = None
     q_error: float | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Join:
     """A join: what Springbok decided (planned), what the plan has (strategy, build, distribution), and why.
     spark_strategy is what Spark alone would plan by the sizes that it knows. revised: the plan had `before` and was
     changed at run time. strategy is None for a join that was optimized away. memory_bytes is what it may take of one
     executor; notes say what else its costs and inputs depend on, and what of the query was ignored."""
-
     id: int
     type: str
     left_keys: tuple[str, ...] = ()
@@ -229,35 +200,29 @@ class Join:
     output_rows: int | None = None
     q_error: float | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Reason(ReasonText):
     """A code of docs/reasons.md with its numbers. setting is the one that would change it."""
-
     code: str
     text: str
     setting: str | None = None
     args: dict[str, Any] = field(default_factory=dict)
 
-
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
     """A strategy with its cost, the sum of its terms, or why it is ruled out. impala_cost_bytes is Impala's own cost of
     a broadcast."""
-
     strategy: str
     cost_bytes: float | None = None
     impala_cost_bytes: float | None = None
     terms: dict[str, float] = field(default_factory=dict)
     ruled_out: Reason | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class Side:
     """One input of a join: the tables that it reads, by their ids, and where its keys come from; what the decision was
     made from, what was estimated at first, and what was observed. rows, row_bytes and bound_bytes (not exceeded) are
     what the decision was made on. q_error is the factor between estimate and observation."""
-
     tables: tuple[int, ...] = ()
     keys: tuple[KeyColumn, ...] = ()
     rows: float | None = None
@@ -272,15 +237,12 @@ class Side:
     observed_bytes: int | None = None
     q_error: float | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class KeyColumn:
     """Where a key of a join comes from: the table, by its id, if it is computed from one only, and the column if it is
     one."""
-
     table: int | None = None
     column: str | None = None
-
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
@@ -292,7 +254,6 @@ class Filter:
     is local if all scans that it is applied to run in the fragment of its join, and global if it is sent to others.
     rows are those that were tested at the scan; waited_ms is the time from the start of the build side's stage to the
     decision. pushed is how the scan itself was told of it, not_pushed why it was not."""
-
     id: str | None = None
     join: int
     source: str
@@ -329,12 +290,10 @@ class Filter:
     tasks_tested: int | None = None
     tasks_untested: int | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class JoinOrder:
     """An order of joins that was considered; best is the cheapest one found where the query's own stays; ms of one
     core."""
-
     relations: int
     before: str
     after: str | None = None
@@ -343,44 +302,36 @@ class JoinOrder:
     cost_after_ms: float | None = None
     reason: Reason
 
-
 @dataclass(frozen=True, kw_only=True)
 class Conjuncts:
     """The conjuncts of a filter or join in their order; costs in ns a row."""
-
     operator: str
     changed: bool
     cost_before: float
     cost_after: float
     order: tuple[Conjunct, ...] = ()
 
-
 @dataclass(frozen=True, kw_only=True)
 class Conjunct:
     """A conjunct: its cost in ns a row, the fraction of the rows that it retains, whether it may raise an error."""
-
     condition: str
     cost: float
     selectivity: float | None = None
     may_raise: bool
 
-
 @dataclass(frozen=True, kw_only=True)
 class Saved:
     """What the runtime filters of a finished query saved, by estimate: rows in row groups that scans skipped, rows that
     were tested and removed, bytes in memory that no shuffle had to move, and ms of one core by the cost model."""
-
     rows_not_read: int
     rows_removed: int
     bytes_not_shuffled: int
     core_ms: float
 
-
 @dataclass(frozen=True, kw_only=True)
 class Execution:
     """The run that was observed: its number in Spark's SQL tab, its action, its start in ms since 1970, and where it
     was called if it has no job description. Spark's redaction applies."""
-
     id: int
     action: str
     start_ms: int
@@ -389,14 +340,12 @@ class Execution:
     job_description: str | None = None
     job_group: str | None = None
 
-
 @dataclass(frozen=True, kw_only=True)
 class ReportData(Document):
     """Springbok strategy report. Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it
     says otherwise. settings are those that differ from their defaults, and effective the values of some that decide
     what joins and filters may do, whether they are set or not. predicate_sources are the columns of tables that decide
     which rows output has: those of conditions and of keys."""
-
     FORMAT: ClassVar[int] = 3
     version: int
     springbok: str
