@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from springbok.errors import SpringbokError
 from springbok.model import Filter, Join, ReportData, Side, Table
-from springbok.render.words import amount, cost_of, effect, filter_name, keys
+from springbok.render.words import amount, cost_of, effect, filter_name, join_name
 from springbok.reports import report
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def why_not(df: DataFrame | ReportData, what: str, table: str | None = None) -> 
         allowed = ", ".join(_ASKED)
         raise SpringbokError(f"{what!r} is neither a distribution, nor a strategy, nor a filter: ask for {allowed}.")
     r = df if isinstance(df, ReportData) else report(df)
-    name, ids = _asked_table(r, table) if table else ("", {t.id for t in r.tables})
+    name, ids = _asked_table(r, table) if table is not None else ("", {t.id for t in r.tables})
     where = f" on {name}" if name else ""
     joins = [j for j in r.joins if j.strategy and (not name or ids & _compared(j))]
     if word in _FILTERS:
@@ -77,7 +77,7 @@ def _strategy(r: ReportData, wanted: str, joins: list[Join], where: str) -> str:
         if name == wanted:
             options.setdefault(cost_of(a), []).append(side or name)
     why = [f"{' or '.join(sides)}: {text}" for text, sides in options.items()]
-    return f"{_label(j)} is a {j.strategy} join and not a {wanted} join because {'; '.join([*why, _reason(r, j)])}"
+    return f"{join_name(j)} is a {j.strategy} join and not a {wanted} join because {'; '.join([*why, _reason(r, j)])}"
 
 
 def _distribution(r: ReportData, wanted: str, joins: list[Join], where: str) -> str:
@@ -85,7 +85,7 @@ def _distribution(r: ReportData, wanted: str, joins: list[Join], where: str) -> 
     if not others:
         return f"It has: every join{where} is {' or '.join(sorted({str(j.distribution) for j in joins}))}"
     j = _largest([j for j in others if j.left_keys] or others)
-    name = f"{_label(j)} is {j.distribution} and not {wanted} because "
+    name = f"{join_name(j)} is {j.distribution} and not {wanted} because "
     if not j.left_keys:
         return f"{name}it has no equality, so no key says where rows meet"
     left, right = _layout(r, j.left, j.left_keys), _layout(r, j.right, j.right_keys)
@@ -150,10 +150,6 @@ def _reason(r: ReportData, j: Join) -> str:
 def _largest(joins: list[Join]) -> Join:
     """The join that people ask about."""
     return max(joins, key=lambda j: (j.left.rows or 0) + (j.right.rows or 0))
-
-
-def _label(j: Join) -> str:
-    return f"Join {j.id} ({keys(j)})"
 
 
 def _compared(j: Join) -> set[int]:

@@ -61,6 +61,11 @@ def keys(j: Join) -> str:
     return equal or (f"on {j.other_conjuncts}" if j.other_conjuncts else "no condition")
 
 
+def join_name(j: Join) -> str:
+    """A join as the subject of a sentence."""
+    return f"Join {j.id} ({keys(j)})"
+
+
 def strategy(j: Join) -> str:
     """What executes the join, as the plan has it."""
     name = j.strategy or (j.planned or "undecided")
