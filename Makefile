@@ -66,8 +66,9 @@ format: $(VENV)  ## rewrite the sources as lint wants them
 	$(BIN)/ruff format python tests tools benchmarks
 	$(PYTHON) tools/sbt.py scalafmtAll scalafmtSbt scalafixAll
 
-docs:  ## docs/configs.md, docs/reasons.md, docs/report.schema.json and the settings that Python knows, from the JVM half
+docs:  ## docs/configs.md, docs/reasons.md, docs/report.schema.json, and Python's settings and model, from the JVM half
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.WriteDocs"
+	$(PYTHON) tools/model.py
 
 bench bench-check: RUNS = 3
 bench: $(BENCH) $(JAR)  ## make bench SUITE=tpcds SCALE=10 LAYOUT=clustered ARMS=spark,tuned,springbok RUNS=3 QUERIES=1-15

@@ -1,10 +1,48 @@
-"""`python -m springbok`: see `springbok.cli`."""
+"""`python -m springbok`: explain a query, the demo, the jar's path, and the doctor."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 
-from springbok.cli.main import main
+from springbok.cli import demo, doctor, explain
+from springbok.errors import CheckFailed, SpringbokError
+from springbok.jar import jar_path
+from springbok.version import __version__
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    0: done. 1: answers of the demo differ, the doctor found something that must be fixed, or a plan violates what
+    `explain --check` asks for. 2: the command cannot run.
+    """
+    args = _parser().parse_args(argv)
+    try:
+        if args.command == "jar":
+            print(jar_path(args.spark, args.scala))
+            return 0
+        if args.command == "doctor":
+            return doctor.run()
+        return explain.run(args) if args.command == "explain" else demo.run(args)
+    except SpringbokError as e:
+        print(f"springbok: {e}", file=sys.stderr)
+        # A plan that a check refuses is no wrong use of the command.
+        return 1 if isinstance(e, CheckFailed) else 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="springbok", description="The join planning of an MPP engine for Spark SQL.")
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    jar = commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
+    jar.add_argument("--spark", help="the Spark that it is for, such as 3.5 (default: the one that PySpark starts)")
+    jar.add_argument("--scala", help="the Scala of that Spark, such as 2.12")
+    demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
+    explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
+    commands.add_parser("doctor", help="check whether Springbok can work here, and say what to do")
+    return parser
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,6 @@ from springbok.errors import SpringbokError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_GATEWAY = "PythonGateway"
-_INACTIVE = (
-    "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate(), and "
-    "ask 'python -m springbok doctor' if it was made so."
-)
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -39,34 +33,14 @@ def gateway(spark: SparkSession) -> Any:
     Raises:
         SpringbokError: as `jvm`.
     """
-    return _own_class(_GATEWAY, jvm(spark)._gateway_client)
+    return own_class("PythonGateway", jvm(spark)._gateway_client)
 
 
-def _own_class(name: str, client: Any) -> Any:
+def own_class(name: str, client: Any) -> Any:
     """A class by its whole name: through `jvm.org.apache…`, py4j would look for each part of it in all jars."""
     from py4j.java_gateway import JavaClass
 
     return JavaClass(f"org.apache.spark.sql.springbok.{name}", client)
-
-
-def runs() -> bool:
-    """Whether this process has a JVM. A stopped session leaves it running."""
-    from pyspark import SparkContext
-
-    return SparkContext._gateway is not None
-
-
-def html(report: str, *, page: bool) -> str:
-    """A report, given as JSON, as a whole HTML page or as a part of one.
-
-    Raises:
-        SpringbokError: the JVM cannot read the report.
-    """
-    from pyspark import SparkContext
-
-    gateway: Any = SparkContext._gateway
-    with spark_errors("The page of this report cannot be made"):
-        return text(_own_class(_GATEWAY, gateway._gateway_client).html(report, page))
 
 
 def is_active(spark: SparkSession) -> bool:
@@ -75,31 +49,24 @@ def is_active(spark: SparkSession) -> bool:
     Raises:
         SpringbokError: the session is a Spark Connect session, or stopped, or its JVM has ended.
     """
-    from py4j.protocol import Py4JError
-
-    try:
-        with living():
-            return bool(gateway(spark).isActive(spark._jsparkSession))
-    except Py4JError:  # there is no such class
-        return False
+    return bool(_answer(lambda: gateway(spark).isActive(spark._jsparkSession)))
 
 
 def refusal(spark: SparkSession) -> str | None:
     """Why the jar stays off on the session's Spark; None if it does not, or if the session has no jar."""
+    why: str | None = _answer(lambda: own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal())
+    return why
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    """What a class of the jar answers; None if the session does not have the class."""
     from py4j.protocol import Py4JError
 
     try:
         with living():
-            why: str | None = _own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal()
-    except Py4JError:  # there is no such class
+            return ask()
+    except Py4JError:
         return None
-    return why
-
-
-def check_active(spark: SparkSession) -> None:
-    """Raise a SpringbokError if the session has no Springbok."""
-    if not is_active(spark):
-        raise SpringbokError(refusal(spark) or _INACTIVE)
 
 
 def execution(df: DataFrame) -> Any:
@@ -110,14 +77,6 @@ def execution(df: DataFrame) -> Any:
 def text(pieces: Any) -> str:
     """A document, which the JVM hands over in pieces."""
     return "".join(pieces.get(i) for i in range(pieces.size()))
-
-
-def java_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
-    """A map of the JVM with these entries."""
-    made = jvm(spark).java.util.HashMap()
-    for key, value in values.items():
-        made.put(key, value)
-    return made
 
 
 @contextmanager

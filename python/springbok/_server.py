@@ -1,4 +1,7 @@
-"""Where reports come from: the JVM of this process, or the server of a Spark Connect session."""
+"""Where reports come from: the JVM of this process, or the server of a Spark Connect session. All documents are JSON.
+
+A server is asked in SQL, and by a hint that replaces a query by its report.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from springbok import _jvm, jar
@@ -18,95 +21,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _INACTIVE = (
+    "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate(), and "
+    "ask 'python -m springbok doctor' if it was made so."
+)
+_INACTIVE_SERVER = (
     "The server of this Spark Connect session runs without Springbok: start it with Springbok's jar in spark.jars and "
     "spark.sql.extensions=org.apache.spark.sql.springbok.SpringbokExtensions."
 )
 _PAGE = "org.apache.spark.sql.springbok.report.page.ReportPage"
+_NO_PAGE = "The page of this report cannot be made"
+# Spark Connect sessions that have the extension. They keep it, so a server is asked once.
+_known: WeakSet[SparkSession] = WeakSet()
 
 
-class Server(Protocol):
-    """What makes reports. All documents are JSON."""
-
-    def planned(self, df: DataFrame) -> str:
-        """The report of a DataFrame's own query."""
-
-    def imagined(self, df: DataFrame, settings: Mapping[str, str]) -> str:
-        """The report of a DataFrame's query as it would be planned under these settings, by their keys."""
-
-    def ran(self, df: DataFrame) -> str | None:
-        """The report of the last run of a DataFrame's query; None if there is none."""
-
-    def last(self, n: int) -> list[dict[str, Any]]:
-        """The reports of the session's last queries, the newest first."""
-
-
-class Classic:
-    """The JVM of this process."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        _jvm.check_active(spark)
-        self.spark = spark
-        self.gateway = _jvm.gateway(spark)
-
-    def planned(self, df: DataFrame) -> str:
-        """See `Server`."""
-        return _jvm.text(self.gateway.report(_jvm.execution(df)))
-
-    def imagined(self, df: DataFrame, settings: Mapping[str, str]) -> str:
-        """See `Server`."""
-        return _jvm.text(self.gateway.whatIf(_jvm.execution(df), _jvm.java_map(self.spark, settings)))
-
-    def ran(self, df: DataFrame) -> str | None:
-        """See `Server`."""
-        found = self.gateway.ran(_jvm.execution(df))
-        return None if found is None else _jvm.text(found)
-
-    def last(self, n: int) -> list[dict[str, Any]]:
-        """See `Server`."""
-        with _jvm.living():
-            reports: list[dict[str, Any]] = json.loads(_jvm.text(self.gateway.last(self.spark._jsparkSession, n)))
-        return reports
-
-
-class Connect:
-    """The server of a Spark Connect session, asked in SQL, and by a hint that replaces a query by its report."""
-
-    # A session that has the extension keeps it, so its server is asked once.
-    _known: ClassVar[WeakSet[SparkSession]] = WeakSet()
-
-    def __init__(self, spark: SparkSession) -> None:
-        self.spark = spark
-        # Without the extension, the hint would be ignored and the query would run.
-        if spark not in self._known:
-            if not is_active(spark):
-                raise SpringbokError(_INACTIVE)
-            self._known.add(spark)
-
-    def planned(self, df: DataFrame) -> str:
-        """See `Server`."""
-        report = self._asked(df)
-        assert report is not None
-        return report
-
-    def imagined(self, df: DataFrame, settings: Mapping[str, str]) -> str:
-        """See `Server`."""
-        report = self._asked(df, *(f"{k}={v}" for k, v in settings.items()))
-        assert report is not None
-        return report
-
-    def ran(self, df: DataFrame) -> str | None:
-        """See `Server`."""
-        return self._asked(df, "observed")
-
-    def last(self, n: int) -> list[dict[str, Any]]:
-        """See `Server`."""
-        with _jvm.spark_errors("The server cannot give its reports"):
-            rows = self.spark.sql(f"SELECT report FROM springbok_reports({n})").collect()
-        return [json.loads(row[0]) for row in rows]
-
-    def _asked(self, df: DataFrame, *parameters: str) -> str | None:
-        report: str | None = df.hint("springbok_report", *parameters).collect()[0][0]
-        return report
+def is_classic(spark: SparkSession) -> bool:
+    """Whether a session runs in the JVM of this process."""
+    return hasattr(spark, "_jsparkSession")
 
 
 def is_active(spark: SparkSession) -> bool:
@@ -115,7 +45,7 @@ def is_active(spark: SparkSession) -> bool:
     Raises:
         SpringbokError: the session is stopped, or its server cannot be reached.
     """
-    if hasattr(spark, "_jsparkSession"):
+    if is_classic(spark):
         return _jvm.is_active(spark)
     from pyspark.errors import AnalysisException, PySparkException
 
@@ -130,33 +60,68 @@ def is_active(spark: SparkSession) -> bool:
         ) from e
 
 
-def of(spark: SparkSession) -> Server:
-    """What makes the reports of a session.
+def check_session(spark: SparkSession) -> None:
+    """Raise a SpringbokError if the session is stopped, or has no Springbok."""
+    if is_classic(spark):
+        if not is_active(spark):
+            raise SpringbokError(_jvm.refusal(spark) or _INACTIVE)
+    elif spark not in _known:
+        # Without the extension, the hint would be ignored and the query would run.
+        if not is_active(spark):
+            raise SpringbokError(_INACTIVE_SERVER)
+        _known.add(spark)
 
-    Raises:
-        SpringbokError: the session is stopped, or has no Springbok.
-    """
-    return Classic(spark) if hasattr(spark, "_jsparkSession") else Connect(spark)
 
-
-def of_query(df: DataFrame) -> Server:
-    """What makes the reports of a DataFrame.
-
-    Raises:
-        SpringbokError: this is not a DataFrame, it is a streaming one, or its session has no Springbok.
-    """
+def check_query(df: DataFrame) -> None:
+    """Raise a SpringbokError if this is no DataFrame, if it is a streaming one, or if its session has no Springbok."""
     spark = getattr(df, "sparkSession", None)
     if spark is None:
         kind = f"{type(df).__module__}.{type(df).__name__}".removeprefix("builtins.")
         pandas = kind.startswith("pyspark.pandas.")
         instead = ": spark.sql(query) makes one" if kind == "str" else ": to_spark() makes one" if pandas else ""
         raise SpringbokError(f"A report is made of a Spark DataFrame, not of {kind}{instead}.")
-    server = of(spark)
+    check_session(spark)
     with _jvm.spark_errors():
         streaming = df.isStreaming  # a Spark Connect server analyzes the query for it
     if streaming:
         raise SpringbokError("A streaming DataFrame has no strategy report: Springbok leaves streaming plans alone.")
-    return server
+
+
+def planned(df: DataFrame, settings: Mapping[str, str] | None = None) -> str:
+    """The report of a DataFrame's own query, or as it would be planned under these settings, by their keys."""
+    if not is_classic(df.sparkSession):
+        return str(_hinted(df, *(f"{k}={v}" for k, v in (settings or {}).items())))
+    gateway, query = _jvm.gateway(df.sparkSession), _jvm.execution(df)
+    if not settings:
+        return _jvm.text(gateway.report(query))
+    given = _jvm.jvm(df.sparkSession).java.util.HashMap()
+    for key, value in settings.items():
+        given.put(key, value)
+    return _jvm.text(gateway.whatIf(query, given))
+
+
+def ran(df: DataFrame) -> str | None:
+    """The report of the last run of a DataFrame's query; None if there is none."""
+    if not is_classic(df.sparkSession):
+        report: str | None = _hinted(df, "observed")
+        return report
+    found = _jvm.gateway(df.sparkSession).ran(_jvm.execution(df))
+    return None if found is None else _jvm.text(found)
+
+
+def last(spark: SparkSession, n: int) -> list[dict[str, Any]]:
+    """The reports of the session's last queries, the newest first."""
+    if is_classic(spark):
+        with _jvm.living():
+            reports: list[dict[str, Any]] = json.loads(_jvm.text(_jvm.gateway(spark).last(spark._jsparkSession, n)))
+        return reports
+    with _jvm.spark_errors("The server cannot give its reports"):
+        rows = spark.sql(f"SELECT report FROM springbok_reports({n})").collect()
+    return [json.loads(row[0]) for row in rows]
+
+
+def _hinted(df: DataFrame, *parameters: str) -> Any:
+    return df.hint("springbok_report", *parameters).collect()[0][0]
 
 
 def html(report: str, *, page: bool) -> str | None:
@@ -167,11 +132,15 @@ def html(report: str, *, page: bool) -> str | None:
     """
     if find_spec("pyspark") is None:
         return None
-    if _jvm.runs():
-        return _jvm.html(report, page=page)
+    from pyspark import SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    # A stopped session leaves the JVM running.
+    running: Any = SparkContext._gateway
+    if running is not None:
+        with _jvm.spark_errors(_NO_PAGE):
+            return _jvm.text(_jvm.own_class("PythonGateway", running._gateway_client).html(report, page))
     try:
         # Also in a thread that made no session.
         spark = SparkSession.active()
@@ -179,7 +148,7 @@ def html(report: str, *, page: bool) -> str | None:
         return None
     # In hexadecimal: how a text is quoted depends on settings.
     sql = f"SELECT page FROM springbok_page(X'{report.encode().hex()}', {str(page).lower()})"
-    with _jvm.spark_errors("The page of this report cannot be made"):
+    with _jvm.spark_errors(_NO_PAGE):
         return str(spark.sql(sql).collect()[0][0])
 
 
@@ -200,5 +169,5 @@ def page_without_session(report: str) -> str:
     done = subprocess.run([java, "-cp", classes, _PAGE], input=report.encode(), capture_output=True, check=False)
     if done.returncode:
         first = done.stderr.decode(errors="replace").strip().partition("\n")[0]
-        raise SpringbokError(f"The page of this report cannot be made: {first[:300]}")
+        raise SpringbokError(f"{_NO_PAGE}: {first[:300]}")
     return done.stdout.decode()

@@ -7,13 +7,13 @@ from typing import Any
 
 from springbok.errors import SpringbokError
 from springbok.model import Join, ReportData, Side
-from springbok.render.words import apart, keys, missing, size
+from springbok.render.words import apart, join_name, missing, size
 from springbok.settings import size_bytes
 
 # Spark allocates a hash relation in pages of up to this many bytes, however few rows it has.
 _PAGE = 64 << 20
 
-Check = Callable[[ReportData, Any], Iterator[str]]
+Check = Callable[[ReportData, Any], Iterable[str]]
 
 
 def violations(r: ReportData, conditions: dict[str, Any]) -> list[str]:
@@ -41,9 +41,9 @@ def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
             continue
         known = _broadcast_bytes(j, side)
         if known is None:
-            yield f"{_name(j)} broadcasts its {j.build} side, whose size is unknown."
+            yield f"{join_name(j)} broadcasts its {j.build} side, whose size is unknown."
         elif known > limit:
-            yield "{} broadcasts {}, more than {}.".format(_name(j), *apart(size, known, limit))
+            yield "{} broadcasts {}, more than {}.".format(join_name(j), *apart(size, known, limit))
 
 
 def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
@@ -61,41 +61,29 @@ def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
     for j in r.joins:
         if j.q_error is not None and j.q_error > limit:
             factors = apart(lambda n, digits: f"{n:,.{digits}f}x", j.q_error, limit)
-            yield "{} has an estimate that is off by {}, more than {}.".format(_name(j), *factors)
+            yield "{} has an estimate that is off by {}, more than {}.".format(join_name(j), *factors)
 
 
-def _no_cartesian(r: ReportData, _: Any) -> Iterator[str]:
-    yield from (f"{_name(j)} is a cartesian product." for j in r.joins if j.strategy == "cartesian")
+def _no(strategy: str, what: str) -> Check:
+    return lambda r, _: (f"{join_name(j)} is {what}." for j in r.joins if j.strategy == strategy)
 
 
-def _no_nested_loop(r: ReportData, _: Any) -> Iterator[str]:
-    yield from (f"{_name(j)} is a nested-loop join." for j in r.joins if j.strategy == "broadcast nested loop")
+def _hints_followed(r: ReportData, _: Any) -> Iterable[str]:
+    return (f"{join_name(j)} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
 
 
-def _no_sort_merge(r: ReportData, _: Any) -> Iterator[str]:
-    yield from (f"{_name(j)} is a sort-merge join." for j in r.joins if j.strategy == "sort-merge")
-
-
-def _no_missing_statistics(r: ReportData, _: Any) -> Iterator[str]:
-    yield from missing(r)
-
-
-def _hints_followed(r: ReportData, _: Any) -> Iterator[str]:
-    yield from (f"{_name(j)} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
-
-
-def _no_failures(r: ReportData, _: Any) -> Iterator[str]:
-    yield from (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures)
+def _no_failures(r: ReportData, _: Any) -> Iterable[str]:
+    return (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures)
 
 
 CONDITIONS: dict[str, Check] = {
     "max_broadcast": _max_broadcast,
     "max_memory": _max_memory,
     "max_q_error": _max_q_error,
-    "no_cartesian": _no_cartesian,
-    "no_nested_loop": _no_nested_loop,
-    "no_sort_merge": _no_sort_merge,
-    "no_missing_statistics": _no_missing_statistics,
+    "no_cartesian": _no("cartesian", "a cartesian product"),
+    "no_nested_loop": _no("broadcast nested loop", "a nested-loop join"),
+    "no_sort_merge": _no("sort-merge", "a sort-merge join"),
+    "no_missing_statistics": lambda r, _: missing(r),
     "hints_followed": _hints_followed,
     "no_failures": _no_failures,
 }
@@ -122,10 +110,6 @@ def _broadcast_bytes(j: Join, side: Side) -> float | None:
     if j.strategy != "broadcast hash" or seen >= 2 * _PAGE or side.observed_rows is None or width is None:
         return seen
     return min(seen, side.observed_rows * width)
-
-
-def _name(j: Join) -> str:
-    return f"Join {j.id} ({keys(j)})"
 
 
 def _bytes(name: str, value: Any) -> int:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from springbok._jvm import execution, gateway, spark_errors
-from springbok._server import Connect, of_query
-from springbok.model import ComparisonData, Join, JoinChange
-from springbok.render import html, text
-from springbok.render.words import keys, strategy
+from springbok._server import check_query, is_classic, planned
+from springbok.model import Join, Reason
+from springbok.render.lines import WIDTH, section, wrap
+from springbok.render.words import effect, filter_name, keys, strategy
 from springbok.reports import Report, report
 from springbok.session import ENABLED, temporarily
 
@@ -20,23 +23,48 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FAILED = "The query failed"
+_STYLE = """
+.springbok-comparison table{border-collapse:collapse}
+.springbok-comparison th,.springbok-comparison td{border-bottom:1px solid #8884;padding:.35em .6em;text-align:left;
+ vertical-align:top;overflow-wrap:anywhere}
+.springbok-comparison strong{color:light-dark(#116329,#7ee2a0)}
+"""
 
 
 @dataclass(frozen=True)
-class Comparison(ComparisonData):
+class JoinChange:
+    """A join in both plans: its strategy without and with Springbok, None where the plan does not have it."""
+
+    join: str
+    off: str | None
+    on: str | None
+    reason: Reason | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the plans differ."""
+        return self.off != self.on
+
+
+@dataclass(frozen=True)
+class Comparison:
     """Both reports; times in seconds of one run each and whether the answers are equal, where they were run."""
 
     off: Report
     on: Report
+    joins: tuple[JoinChange, ...]
+    seconds_off: float | None = None
+    seconds_on: float | None = None
+    equal: bool | None = None
 
     def __str__(self) -> str:
-        return text.comparison(self)
+        return "\n".join(_text(self))
 
     def __repr__(self) -> str:
-        return f"<Comparison {'; '.join(text.headline(self))}>"
+        return f"<Comparison {'; '.join(_headline(self))}>"
 
     def _repr_html_(self) -> str:
-        return html.comparison(self)
+        return _html(self)
 
 
 @dataclass(frozen=True)
@@ -63,9 +91,9 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     Raises:
         SpringbokError: see `report`; the query failed.
     """
-    server = of_query(df)
-    if isinstance(server, Connect):
-        return _on_server(server, df, run=run)
+    check_query(df)
+    if not is_classic(df.sparkSession):
+        return _on_server(df, run=run)
     query = execution(df)
     with spark_errors():
         off, on = (_frame(query, df, enabled) for enabled in (False, True))
@@ -75,10 +103,10 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
         return _ran(timed(lambda: off), timed(lambda: on))
 
 
-def _on_server(server: Connect, df: DataFrame, *, run: bool) -> Comparison:
+def _on_server(df: DataFrame, *, run: bool) -> Comparison:
     """The same for a DataFrame of Spark Connect, whose query is planned when it runs."""
     with spark_errors():
-        off, on = (Report.from_json(server.imagined(df, {ENABLED: value})) for value in ("false", "true"))
+        off, on = (Report.from_json(planned(df, {ENABLED: value})) for value in ("false", "true"))
     if not run:
         return _comparison(off, on)
     keeps = df.sparkSession.conf.get("spark.springbok.report.retained") != "0"
@@ -157,3 +185,76 @@ def _strategy(j: Join | None, *, swapped: bool) -> str | None:
         return None
     build = {"left": "right", "right": "left"}[j.build] if j.build and swapped else j.build
     return j.strategy + (f", build {build}" if build else "")
+
+
+def _headline(c: Comparison) -> Iterator[str]:
+    """How much the plans differ, and what running them has shown."""
+    changed = sum(j.changed for j in c.joins)
+    yield f"Without and with Springbok: {changed} of {len(c.joins)} joins differ, {len(_used(c))} runtime filters"
+    if _verdict(c):
+        yield _verdict(c)
+
+
+def _verdict(c: Comparison) -> str:
+    """What running both has shown; empty if they were not run."""
+    if c.seconds_off is None or c.seconds_on is None:
+        return ""
+    equal = "the answers are equal" if c.equal else "THE ANSWERS DIFFER"
+    times = f"{c.seconds_off:.2f} s without, {c.seconds_on:.2f} s with Springbok"
+    return f"{times} ({c.seconds_off / max(c.seconds_on, 1e-9):.2f}x), one run each; {equal}"
+
+
+def _used(c: Comparison) -> list[str]:
+    """The filters that the second plan has, with what they did."""
+    return [
+        ": ".join(filter(None, (filter_name(f), effect(f)))) for f in c.on.filters if f.status in ("placed", "used")
+    ]
+
+
+def _text(c: Comparison) -> Iterator[str]:
+    """Both plans side by side."""
+    yield from _headline(c)
+    column = (WIDTH - 6) // 3
+    rows = [("join", "without", "with")]
+    rows += [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
+    if c.joins:
+        yield ""
+    for row in rows:
+        cells = [textwrap.wrap(t, column) or [""] for t in row]
+        for parts in itertools.zip_longest(*cells, fillvalue=""):
+            yield "   ".join(p.ljust(column) for p in parts).rstrip()
+    reasons = [f"{j.join}: {j.reason}" for j in c.joins if j.changed and j.reason]
+    yield from section("Why (*)", (line for t in reasons for line in wrap(t, 2)))
+    yield from section("Runtime filters", (line for t in _used(c) for line in wrap(t, 2)))
+
+
+def _html(c: Comparison) -> str:
+    """The same as a notebook shows it: self-contained, escaped, without scripts."""
+    rows = [
+        (
+            _code(j.join),
+            escape(j.off or "none"),
+            escape(j.on or "none") + (" <strong>changed</strong>" if j.changed else ""),
+            escape(str(j.reason)) if j.changed and j.reason else "",
+        )
+        for j in c.joins
+    ]
+    parts = (
+        f"<p>Without and with Springbok: {escape(_verdict(c))}</p>",
+        _table("Joins", ("join", "without", "with", "why"), rows),
+        _table("Runtime filters", ("filter",), [(_code(t),) for t in _used(c)]),
+    )
+    return f'<div class="springbok-comparison"><style>{_STYLE}</style>{"".join(parts)}</div>'
+
+
+def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A table of cells that are HTML already."""
+    if not rows:
+        return ""
+    top = "".join(f"<th>{escape(h)}</th>" for h in head)
+    body = "".join("<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows)
+    return f"<h3>{escape(title)}</h3><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"

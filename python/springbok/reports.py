@@ -146,14 +146,12 @@ def report(
     imagined = checked({k: v for k, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
-    server = _server.of_query(df)
+    _server.check_query(df)
     with spark_errors():
-        if imagined:
-            return Report.from_json(server.imagined(df, imagined))
-        own = Report.from_json(server.planned(df))
+        own = Report.from_json(_server.planned(df, imagined))
         if own.state == "executed" or not observed:
             return own
-        other = server.ran(df)
+        other = _server.ran(df)
     if other is None:
         raise SpringbokError(
             "No finished run of this query is known: it has not run in this session, it failed, or newer queries took "
@@ -180,4 +178,5 @@ def last_reports(spark: SparkSession, n: int = 10) -> Reports:
     """
     if n < 0:
         raise SpringbokError(f"last_reports takes the number of reports, from 0 on, and not {n}.")
-    return Reports(Report.from_dict(d) for d in _server.of(spark).last(n))
+    _server.check_session(spark)
+    return Reports(Report.from_dict(d) for d in _server.last(spark, n))

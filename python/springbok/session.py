@@ -56,7 +56,7 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     """
     values = checked(settings)
     if _is_remote(builder):
-        return _with(builder, values)
+        return builder.config(map={**values})
     jvm = _launched()
     with living():
         spark = jar.launched(jvm) if jvm is not None else jar.installed()
@@ -71,13 +71,7 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
         builder.config(key, _joined(str(options.get(key) or outer.get(key) or ""), item))
     if jvm is None:
         _submit(_joined(outer.get("spark.jars", ""), options["spark.jars"]))
-    return _with(builder, values)
-
-
-def _with(builder: SparkSession.Builder, values: Mapping[str, str]) -> SparkSession.Builder:
-    for key, value in values.items():
-        builder.config(key, value)
-    return builder
+    return builder.config(map={**values})
 
 
 def _is_remote(builder: SparkSession.Builder) -> bool:
@@ -139,9 +133,7 @@ def local_session(master: str, memory: str, app: str, settings: Mapping[str, str
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
-    builder = SparkSession.builder.master(master).appName(app)
-    for key, value in (conf | dict(settings or {})).items():
-        builder = builder.config(key, value)
+    builder = SparkSession.builder.master(master).appName(app).config(map={**conf, **(settings or {})})
     # Last: it adds to the jars and extensions of the settings.
     return configure(builder).getOrCreate()
 

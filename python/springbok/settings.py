@@ -12,17 +12,14 @@ from typing import Any
 from springbok.errors import SpringbokError
 
 PREFIX = "spark.springbok."
-_TIME = re.compile(r"\d+(us|ms|s|m|min|h|d)?", re.IGNORECASE)
 _BYTES = re.compile(r"(\d+)([bkmgtp]|[kmgtp]i?b)?", re.IGNORECASE)
-_DOUBLE = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-
-
+# The form of each kind of value, and how it is asked for.
 _KINDS = {
-    "boolean": "true or false",
-    "int": "a whole number",
-    "double": "a number",
-    "bytes": "a size such as 64m",
-    "time": "a time in ms, or one such as 2s",
+    "boolean": (re.compile("true|false", re.IGNORECASE), "true or false"),
+    "int": (re.compile(r"\d+"), "a whole number"),
+    "double": (re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE), "a number"),
+    "bytes": (_BYTES, "a size such as 64m"),
+    "time": (re.compile(r"\d+(us|ms|s|m|min|h|d)?", re.IGNORECASE), "a time in ms, or one such as 2s"),
 }
 
 
@@ -65,19 +62,12 @@ def _value(name: str, key: str, value: Any) -> str:
     if isinstance(value, (list, tuple, set)):
         text = ",".join(str(v) for v in value)
     kind, allowed = setting["kind"], setting["allowed"]
-    if kind == "boolean":
-        fits = text.lower() in ("true", "false")
-    elif kind == "int":
-        fits = re.fullmatch(r"\d+", text) is not None
-    elif kind == "double":
-        fits = _DOUBLE.fullmatch(text) is not None
-    elif kind == "bytes":
-        fits = size_bytes(text) is not None or text.lower() in allowed
-    elif kind == "time":
-        fits = _TIME.fullmatch(text) is not None
+    form, words = _KINDS.get(kind, (None, None))
+    if form is not None:
+        fits = bool(form.fullmatch(text)) or text.lower() in allowed
     else:
         fits = all(t.strip().upper() in allowed for t in (text.split(",") if kind == "list" else [text]))
     if not fits:
-        takes = [words for words in [_KINDS.get(kind), *allowed] if words]
+        takes = ([words] if words else []) + allowed
         raise SpringbokError(f"{name} cannot be {value!r}: it takes {' or '.join(takes)}.")
     return text

@@ -14,7 +14,7 @@ from springbok.tpch import query
 def test_why_not(spark: SparkSession, executed: DataFrame) -> None:
     assert "every join is a broadcast hash join" in springbok.why_not(executed, "broadcast")
     merge = springbok.why_not(executed, "merge", table="lineitem")
-    assert "not a sort-merge join because that would cost" in merge and merge.endswith(".")
+    assert "not a sort-merge join because sort-merge: costs" in merge and merge.endswith(".")
     assert springbok.why_not(executed, "filter", table="lineitem").startswith("It has: RF001")
     with temporarily(spark, {"spark.springbok.join.broadcastBytesLimit": "0"}):
         answer = springbok.why_not(spark.sql(query("q3")), "broadcast")

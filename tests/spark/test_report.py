@@ -143,7 +143,7 @@ def test_parts_as_pandas(executed: DataFrame) -> None:
     assert len(frame) == len(r.joins) and "left.observed_rows" in frame.columns
     assert list(r.to_pandas("filters")["id"]) == [f.id for f in r.filters]
     assert r.to_pandas("predicate_sources").shape[0] == len(r.predicate_sources)
-    with pytest.raises(springbok.SpringbokError, match="choose among tables, fragments, joins, filters"):
+    with pytest.raises(springbok.SpringbokError, match=r"choose among .*tables, fragments, joins, filters"):
         r.to_pandas("plan")
 
 

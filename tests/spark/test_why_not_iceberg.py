@@ -57,9 +57,8 @@ def test_tables_that_are_stored_by_transforms(tmp_path: Path) -> None:
     answers = [line for line in run.stdout.splitlines() if line.startswith("ANSWERS ")]
     assert answers, run.stderr[-3000:]
     different, same, broadcast, filtered = json.loads(answers[0].removeprefix("ANSWERS "))
-    assert "lake.db.few" in different and "lake.db.many" in different and "numbers differ" in different
+    assert "lake.db.few" in different and "lake.db.many" in different and "bucket(4, k)" in different
     assert "bucket(8, k)" in different
     assert same == "It has: every join is colocate."
-    assert "not a broadcast hash join because" in broadcast and "BROADCAST(lake.db." in broadcast
-    # The keys of both sides have one name.
-    assert "on lake.db.few" in filtered and "RUNTIME_FILTER_TARGET(lake.db.few)" in filtered
+    assert "not a broadcast hash join because" in broadcast
+    assert "on lake.db.few" in filtered

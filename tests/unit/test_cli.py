@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from fakes import FakeHome
 from springbok import SpringbokError, jar
+from springbok.__main__ import main
 from springbok._jvm import first_line
-from springbok.cli import doctor, explain, main
+from springbok.cli import doctor, explain
 
 
 @pytest.mark.parametrize(
@@ -26,14 +27,14 @@ def test_what_explain_cannot_read_is_one_sentence(
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.sql").write_text(" ;\n")
     (tmp_path / "q.sql").write_text("SELECT 1")
-    assert main.main(["explain", "--sql", str(tmp_path / sql), "--data", str(tmp_path / data)]) == 2
+    assert main(["explain", "--sql", str(tmp_path / sql), "--data", str(tmp_path / data)]) == 2
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize("scale", ["0", "-1", "nan", "inf"])
 def test_the_demo_refuses_a_scale_without_rows(capsys: pytest.CaptureFixture[str], scale: str) -> None:
-    assert main.main(["demo", "--scale", scale]) == 2
+    assert main(["demo", "--scale", scale]) == 2
     assert capsys.readouterr().err == "springbok: --scale takes a number above 0.\n"
 
 
@@ -66,7 +67,7 @@ def test_an_unknown_condition_is_found_before_the_query_runs(
     (tmp_path / "q.sql").write_text("SELECT 1")
     (tmp_path / "t").mkdir()
     command = ["explain", "--sql", str(tmp_path / "q.sql"), "--data", str(tmp_path), "--check", "no_joins"]
-    assert main.main(command) == 2
+    assert main(command) == 2
     assert "no condition 'no_joins'" in capsys.readouterr().err
 
 

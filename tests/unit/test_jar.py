@@ -10,7 +10,7 @@ import springbok
 from fakes import FakeHome
 from pyspark.sql import SparkSession
 from springbok import jar, session
-from springbok.cli import main
+from springbok.__main__ import main
 
 
 def name(label: str) -> str:
@@ -71,14 +71,14 @@ def test_the_scala_of_the_own_spark_counts_where_none_is_asked_for(fake_home: Fa
 def test_the_command_names_the_lines_that_there_are(
     fake_jars: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    assert main.main(["jar", *options]) == 2
+    assert main(["jar", *options]) == 2
     err = capsys.readouterr().err
     assert "no jar for Spark " + options[1] in err and err.count("\n") == 1
     assert "Spark 3.5 (Scala 2.12 and 2.13), 4.0 (Scala 2.13)" in err and "and 4.3 (Scala 2.13).\n" in err
 
 
 def test_the_command_prints_a_path(fake_jars: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["jar", "--spark", "3.5", "--scala", "2.12"]) == 0
+    assert main(["jar", "--spark", "3.5", "--scala", "2.12"]) == 0
     assert capsys.readouterr().out == f"{fake_jars / name('3.5_2.12')}\n"
 
 

@@ -50,8 +50,8 @@ def document() -> dict[str, Any]:
 
 def test_it_is_parsed(document: dict[str, Any]) -> None:
     r = Report.from_dict(document)
-    assert r.output[0] == Output("town", "BIGINT", ("spark_catalog.default.people.town",))
-    assert r.sink == Sink("append", "spark_catalog.default.sums", None, "parquet", ("n",))
+    assert r.output[0] == Output(column="town", type="BIGINT", sources=("spark_catalog.default.people.town",))
+    assert r.sink == Sink(mode="append", table="spark_catalog.default.sums", format="parquet", partition_columns=("n",))
     assert r.predicate_sources == ("spark_catalog.default.people.id",)
     assert (r.tables[1].partition_filters, r.tables[1].runtime_filters, r.tables[1].tasks) == (
         ("(day = 3)",),
@@ -59,7 +59,12 @@ def test_it_is_parsed(document: dict[str, Any]) -> None:
         8,
     )
     assert r.fragments[2].nodes[0].aggregate == Aggregate(
-        "mixed", ("l_orderkey",), (AggregateFunction("sum(x)", "merge"), AggregateFunction("count(y)", "partial"))
+        phase="mixed",
+        keys=("l_orderkey",),
+        functions=(
+            AggregateFunction(function="sum(x)", phase="merge"),
+            AggregateFunction(function="count(y)", phase="partial"),
+        ),
     )
     f = r.filters[0]
     assert (f.scope, f.arrived_ms, f.tasks_tested, f.tasks_untested) == ("global", 1200, 6, 2)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import springbok
 from springbok import _server
-from springbok.comparison import Comparison
-from springbok.model import Alternative, JoinChange, Reason
+from springbok.comparison import Comparison, JoinChange
+from springbok.model import Alternative, Reason
 from springbok.reports import Report, Reports
 
 RECORD = Path(__file__).parents[1] / "golden" / "q3-executed.json"
@@ -45,9 +45,11 @@ def test_several_reports_are_a_table(report: Report) -> None:
 
 def test_what_to_change_has_only_what_is_expected_to_help(report: Report) -> None:
     # The demo ended with the advice to lower minBenefitMs for a filter that would have saved 5 ms.
-    small = Reason("SMALL_BENEFIT", "it would save about 4.9 ms; the least is 5.0 ms", "spark.springbok.least")
+    small = Reason(
+        code="SMALL_BENEFIT", text="it would save about 4.9 ms; the least is 5.0 ms", setting="spark.springbok.least"
+    )
     declined = replace(report.filters[0], id=None, status="declined", reason=small)
-    tie = Reason("TIE", "two strategies cost 16.0 MB", "spark.springbok.mode")
+    tie = Reason(code="TIE", text="two strategies cost 16.0 MB", setting="spark.springbok.mode")
     joins = (replace(report.joins[0], reason=tie), report.joins[1])
     text = str(replace(report, joins=joins, filters=(declined, declined)))
     changes, decided = text[text.index("What to change") :].split("\n\n")
@@ -57,8 +59,8 @@ def test_what_to_change_has_only_what_is_expected_to_help(report: Report) -> Non
         "  spark.springbok.mode: join 0",
         "  spark.springbok.least: no filter of join 0 from c_custkey",
     ]
-    limit = Reason("BUILD_SIDE_TOO_BIG", "the build side may take 1.0 GB", "spark.springbok.limit")
-    cheaper = Alternative("broadcast hash, build right", {}, cost_bytes=1, ruled_out=limit)
+    limit = Reason(code="BUILD_SIDE_TOO_BIG", text="the build side may take 1.0 GB", setting="spark.springbok.limit")
+    cheaper = Alternative(strategy="broadcast hash, build right", terms={}, cost_bytes=1, ruled_out=limit)
     j = replace(report.joins[0], alternatives=(*report.joins[0].alternatives, cheaper))
     words = " ".join(str(replace(report, joins=(j,))).split())
     assert "Consider another value of spark.springbok.limit: it rules out a broadcast hash, build right" in words

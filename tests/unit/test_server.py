@@ -43,7 +43,8 @@ def test_a_server_is_asked_once_whether_it_has_the_extension() -> None:
     client = Client()
     df: Any = Query(client)
     for _ in range(3):
-        assert _server.of_query(df).planned(df) == "{}"
+        _server.check_query(df)
+        assert _server.planned(df) == "{}"
     assert client.asked == ["SELECT report FROM springbok_reports(0)", *["springbok_report"] * 3]
     # A user who asks gets an answer of now.
     assert springbok.is_active(client)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Answers of `why_not` on reports that are made up: which sentence, which numbers, which statement."""
+"""Answers of `why_not` on reports that are made up: which sentence, which numbers, which setting."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ from springbok.model import (
 EFFECTIVE = {
     "spark.sql.sources.bucketing.enabled": "true",
     "spark.sql.sources.v2.bucketing.enabled": "true",
-    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
-    "spark.sql.requireAllClusterKeysForCoPartition": "true",
-    "spark.sql.parquet.pushdown.inFilterThreshold": "10",
     "spark.springbok.runtimeFilter.types": "IN,MINMAX,BLOOM",
     "spark.springbok.runtimeFilter.wait": "AUTO",
     "spark.springbok.runtimeFilter.inLimit": "1024",
@@ -41,52 +38,55 @@ def table(number: int, name: str, **more: Any) -> Table:
 
 
 def buckets(n: int, *columns: str) -> Bucketing:
-    return Bucketing(columns, n)
+    return Bucketing(columns=columns, buckets=n)
 
 
 def stored(n: int, column: str) -> dict[str, Any]:
-    by = Transform("bucket", (column,), (str(n),), f"bucket({n}, {column})")
+    by = Transform(name="bucket", columns=(column,), arguments=(str(n),), text=f"bucket({n}, {column})")
     return {"source": "connector", "stored_by": (by,), "stored_partitions": n}
 
 
 def side(number: int, rows: float, *columns: str) -> Side:
-    return Side("analyzed", False, (number,), tuple(KeyColumn(number, c) for c in columns), rows=rows)
+    columns_of = tuple(KeyColumn(table=number, column=c) for c in columns)
+    return Side(rows_source="analyzed", partitioned=False, tables=(number,), keys=columns_of, rows=rows)
 
 
 def join(left: Table, right: Table, *columns: str, **more: Any) -> Join:
     names = columns if more.get("other_conjuncts") is None else ()
     defaults = {"strategy": "sort-merge", "distribution": "partitioned"}
     return Join(
-        0,
-        "INNER",
-        names,
-        names,
-        False,
-        False,
-        side(left.id, 1000, *names),
-        side(right.id, 10, *names),
+        id=0,
+        type="INNER",
+        left_keys=names,
+        right_keys=names,
+        revised=False,
+        planned_by_spark=False,
+        left=side(left.id, 1000, *names),
+        right=side(right.id, 10, *names),
         **{**defaults, **more},
     )
 
 
 def report(tables: tuple[Table, ...], j: Join | None, *filters: Filter, **effective: str) -> ReportData:
     return ReportData(
-        3,
-        "0",
-        "4.2",
-        "executed",
-        Query("SELECT", "me", "app"),
-        Resources(2, 4, 1, 1, 200),
-        tables,
-        (),
-        (j,) if j else (),
-        filters,
-        (),
-        (),
-        (),
-        {},
-        {},
-        {},
+        version=3,
+        springbok="0",
+        spark="4.2",
+        state="executed",
+        query=Query(statement="SELECT", user="me", application="app"),
+        resources=Resources(
+            executors=2, cores_per_executor=4, executor_heap_bytes=1, driver_heap_bytes=1, shuffle_partitions=200
+        ),
+        tables=tables,
+        fragments=(),
+        joins=(j,) if j else (),
+        filters=filters,
+        join_order=(),
+        conjuncts=(),
+        failures=(),
+        settings={},
+        strategies={},
+        _document={},
         effective=EFFECTIVE | effective,
     )
 
@@ -94,148 +94,87 @@ def report(tables: tuple[Table, ...], j: Join | None, *filters: Filter, **effect
 A8 = table(0, "a.t", bucketing=buckets(8, "k"))
 B4 = table(1, "b.u", bucketing=buckets(4, "k"))
 PLAIN = table(1, "b.u")
+CHOSEN = Reason(code="LOWEST_COST", text="sort-merge costs 1.0 KB")
 
 
 def asked(left: Table, right: Table, what: str, **effective: str) -> str:
-    return springbok.why_not(report((left, right), join(left, right, "k"), **effective), what)
+    return springbok.why_not(report((left, right), join(left, right, "k", reason=CHOSEN), **effective), what)
 
 
-def test_buckets_of_other_numbers_are_not_colocated() -> None:
-    answer = asked(A8, B4, "colocate")
-    assert answer == (
-        "Join 0 (k = k) is partitioned and not colocate because a.t has 8 buckets by k and b.u has 4 buckets by k: the "
-        "numbers differ. To get it: CREATE TABLE b.u_by_k USING parquet CLUSTERED BY (k) INTO 8 BUCKETS AS SELECT * "
-        "FROM b.u."
+def test_a_distribution_has_both_layouts_and_the_reason_of_the_join() -> None:
+    assert asked(A8, B4, "colocate") == (
+        "Join 0 (k = k) is partitioned and not colocate because a.t has 8 buckets by k and b.u has 4 buckets by k, and "
+        "it is a sort-merge join; LOWEST_COST: sort-merge costs 1.0 KB."
     )
-
-
-def test_a_table_without_buckets_gets_those_of_the_other() -> None:
-    answer = asked(A8, PLAIN, "colocate")
-    assert "a.t has 8 buckets by k and b.u is not bucketed" in answer
-    assert "CREATE TABLE b.u_by_k USING parquet CLUSTERED BY (k) INTO 8 BUCKETS AS SELECT * FROM b.u" in answer
-    neither = asked(table(0, "a.t"), PLAIN, "colocate")
-    assert neither.count("INTO 200 BUCKETS") == 2 and "a.t is not bucketed and b.u is not bucketed" in neither
-    # A view has no name in the catalog, and an expression no column.
-    view = asked(A8, table(1, "u", qualified_name=None), "colocate")
-    assert "To get it: u as a table CLUSTERED BY (k) INTO 8 BUCKETS." in view
-
-
-def test_buckets_by_other_columns() -> None:
-    answer = asked(A8, table(1, "b.u", bucketing=buckets(8, "x")), "colocate")
-    assert "b.u has 8 buckets by x, which is not by the join's keys k" in answer
-    # A part of the keys serves where Spark allows it.
-    j = join(A8, table(1, "b.u", bucketing=buckets(8, "k")), "k", "g")
-    both = (A8, table(1, "b.u", bucketing=buckets(8, "k")))
-    assert "is not by the join's keys k and g" in springbok.why_not(report(both, j), "colocate")
-    part = report(both, j, **{"spark.sql.requireAllClusterKeysForCoPartition": "false"})
-    assert "not by the join's keys" not in springbok.why_not(part, "colocate")
-
-
-def test_bucketing_that_is_switched_off() -> None:
-    off = {"spark.sql.sources.bucketing.enabled": "false"}
-    for what in ("colocate", "bucket shuffle"):
-        answer = asked(A8, B4, what, **off)
-        assert "but spark.sql.sources.bucketing.enabled is false" in answer
-        assert "To get it: SET spark.sql.sources.bucketing.enabled=true." in answer
-
-
-def test_storage_partitioned_tables() -> None:
+    assert "a.t has 8 buckets by k and b.u is not bucketed" in asked(A8, PLAIN, "bucket shuffle")
     left, right = table(0, "c.db.t", **stored(8, "k")), table(1, "c.db.u", **stored(4, "k"))
     answer = asked(left, right, "colocate")
     assert "c.db.t is stored by bucket(8, k) in 8 partitions and c.db.u is stored by bucket(4, k) in 4" in answer
-    assert "CREATE TABLE c.db.t_by_k PARTITIONED BY (bucket(200, k)) AS SELECT * FROM c.db.t" in answer
-    off = asked(left, right, "colocate", **{"spark.sql.sources.v2.bucketing.enabled": "false"})
-    assert "SET spark.sql.sources.v2.bucketing.enabled=true" in off
-    silent = asked(table(0, "c.db.t", **(stored(8, "k") | {"stored_partitions": None})), right, "colocate")
-    assert "by bucket(8, k), and its scan reports no partitions" in silent and "preserve-data-grouping=true" in silent
-    assert "spark.sql.sources.v2.bucketing.shuffle.enabled=true" in asked(left, PLAIN, "bucket shuffle")
+    j = join(A8, PLAIN, "k")
+    several = replace(j, right=replace(j.right, keys=(KeyColumn(),)))
+    assert "k is not read from one table" in springbok.why_not(report((A8, PLAIN), several), "colocate")
 
 
-def test_a_layout_that_costs_more_than_a_broadcast() -> None:
-    right = table(1, "b.u", bucketing=buckets(8, "k"))
-    merge, broadcast = Alternative("sort-merge", {}, 4096.0), Alternative("broadcast hash, build right", {}, 1024.0)
-    j = join(
-        A8,
-        right,
-        "k",
-        strategy="broadcast hash",
-        build="right",
-        distribution="broadcast",
-        alternatives=(merge, broadcast),
-    )
-    answer = springbok.why_not(report((A8, right), j), "colocate")
-    assert "a sort-merge join, which uses it, would cost 4.0 KB and the chosen one 1.0 KB" in answer
-    assert "To get it: the hint /*+ MERGE(t) */." in answer
+def test_the_setting_that_keeps_a_layout_from_being_used() -> None:
+    for key, left in (
+        ("spark.sql.sources.bucketing.enabled", A8),
+        ("spark.sql.sources.v2.bucketing.enabled", table(0, "t", **stored(8, "k"))),
+    ):
+        assert f"({key} is false)" in asked(left, PLAIN, "colocate", **{key: "false"})
+        assert f"({key} is false)" not in asked(left, PLAIN, "colocate")
 
 
-def test_bucket_shuffle() -> None:
-    answer = asked(table(0, "a.t"), PLAIN, "bucket shuffle")
-    assert "To get it: CREATE TABLE a.t_by_k USING parquet CLUSTERED BY (k) INTO 200 BUCKETS" in answer
+def test_what_a_plan_has_or_cannot_have() -> None:
     colocated = replace(join(A8, A8, "k"), distribution="colocate")
     assert springbok.why_not(report((A8,), colocated), "bucket shuffle") == "It has: every join is colocate."
+    assert asked(A8, PLAIN, "merge") == "It has: every join is a sort-merge join."
     pairs = join(A8, PLAIN, other_conjuncts="a < b", strategy="cartesian")
     assert "it has no equality" in springbok.why_not(report((A8, PLAIN), pairs), "colocate")
-
-
-def ruled_out(strategy: str, code: str, text: str, setting: str | None = None, **args: Any) -> Alternative:
-    return Alternative(strategy, {}, ruled_out=Reason(code, text, setting, args))
+    assert springbok.why_not(report((A8,), None), "broadcast") == "The plan has no join."
 
 
 @pytest.mark.parametrize(
-    ("what", "alternative", "because", "suggestion"),
+    ("what", "alternative", "because"),
     [
         (
             "broadcast",
-            ruled_out(
-                "broadcast hash, build right",
-                "BUILD_SIDE_TOO_BIG",
-                "the build side may take 3.4 MB, the limit is 0 B",
-                "spark.springbok.join.broadcastBytesLimit",
-                bytes=3.4 * 2**20,
+            Alternative(
+                strategy="broadcast hash, build right",
+                terms={},
+                ruled_out=Reason(code="BUILD_SIDE_TOO_BIG", text="the limit is 0 B", setting="spark.springbok.limit"),
             ),
-            "the build side may take 3.4 MB, the limit is 0 B (BUILD_SIDE_TOO_BIG",
-            "SET spark.springbok.join.broadcastBytesLimit=4m",
+            "a broadcast hash join because build right: ruled out, BUILD_SIDE_TOO_BIG: the limit is "
+            "0 B [spark.springbok.limit]; LOWEST_COST: sort-merge costs 1.0 KB.",
         ),
         (
-            "broadcast",
-            ruled_out("broadcast hash, build right", "SIZE_UNKNOWN", "the size of the build side is unknown"),
-            "the size of the build side is unknown",
-            "ANALYZE TABLE b.u COMPUTE STATISTICS",
+            "hash",
+            Alternative(strategy="shuffled hash, build right", terms={}, cost_bytes=2048.0),
+            "a shuffled hash join because build right: costs 2.0 KB; LOWEST_COST: sort-merge costs 1.0 KB.",
         ),
-        ("hash", Alternative("shuffled hash, build right", {}, 2048.0), "cost 2.0 KB (build right)", "SHUFFLE_HASH(u)"),
         (
             "cartesian",
-            ruled_out("cartesian", "COMPARES_EVERY_PAIR", "it would compare 10000 pairs of rows"),
-            "10000 pairs",
-            "the hint /*+ SHUFFLE_REPLICATE_NL(t) */",
-        ),
-        (
-            "nested loop",
-            ruled_out(
-                "broadcast nested loop, build left", "COMPARES_EVERY_PAIR", "it would compare 10000 pairs of rows"
-            ),
-            "10000 pairs",
-            None,
+            Alternative(strategy="sort-merge", terms={}, cost_bytes=1024.0),
+            "a cartesian join because LOWEST_COST: sort-merge costs 1.0 KB.",
         ),
     ],
 )
-def test_strategies(what: str, alternative: Alternative, because: str, suggestion: str | None) -> None:
-    unknown = replace(PLAIN, rows=None, analyze="ANALYZE TABLE b.u COMPUTE STATISTICS")
-    j = join(A8, unknown, "k", alternatives=(alternative,))
-    answer = springbok.why_not(report((A8, unknown), j), what)
-    assert because in answer
-    if suggestion:
-        assert "To get it: " in answer and suggestion in answer
-    else:
-        assert "To get it" not in answer
-    # One sentence before the suggestion.
-    assert answer.partition(" To get it")[0].count(". ") == 0
+def test_strategies(what: str, alternative: Alternative, because: str) -> None:
+    j = join(A8, PLAIN, "k", alternatives=(alternative,), reason=CHOSEN)
+    answer = springbok.why_not(report((A8, PLAIN), j), what)
+    assert answer == f"Join 0 (k = k) is a sort-merge join and not {because}"
+
+
+def test_a_join_without_a_reason() -> None:
+    r = report((A8, PLAIN), join(A8, PLAIN, "k"))
+    assert springbok.why_not(r, "hash").endswith("and not a shuffled hash join because Spark decided so.")
+    noted = replace(r, note="Springbok left this query to Spark.")
+    assert springbok.why_not(noted, "hash").endswith("because Springbok left this query to Spark.")
 
 
 def filtered(**more: Any) -> Filter:
     defaults: dict[str, Any] = {
         "status": "used",
-        "reason": Reason("USED", "applied"),
+        "reason": Reason(code="USED", text="applied"),
         "id": "RF000",
         "target_table": "t",
         "target_column": "k",
@@ -244,7 +183,7 @@ def filtered(**more: Any) -> Filter:
         "kinds": ("bitmap",),
         "timing": "waits",
     }
-    return Filter(0, "k", **{**defaults, **more})
+    return Filter(join=0, source="k", **{**defaults, **more})
 
 
 def of_filter(what: str, f: Filter, **effective: str) -> str:
@@ -252,34 +191,41 @@ def of_filter(what: str, f: Filter, **effective: str) -> str:
 
 
 def test_lists_of_keys() -> None:
-    assert "it has 5,000 keys, and a list has at most 1,024" in of_filter("in", filtered())
-    assert "To get it: SET spark.springbok.runtimeFilter.inLimit=5000." in of_filter("in", filtered())
-    few = filtered(build_keys=50, kinds=("ranges",), pushed="files")
-    assert "columns of files are compared with at most 10" in of_filter("in", few)
-    told = filtered(build_keys=5, not_pushed=Reason("NO_SCAN_COLUMN", "the key is computed"))
-    assert "the scan was not told of its 5 keys: the key is computed (NO_SCAN_COLUMN)" in of_filter("in", told)
+    assert of_filter("in", filtered()) == (
+        "RF000[bitmap] t.k <- k is used as bitmap and not as in because a list has at most 1,024 keys "
+        "[spark.springbok.runtimeFilter.inLimit]: built from 5,000 keys."
+    )
+    told = filtered(build_keys=5, not_pushed=Reason(code="NO_SCAN_COLUMN", text="the key is computed"))
+    assert of_filter("in", told).endswith("not as in: built from 5 keys, not told to the scan: the key is computed.")
     off = of_filter("in", filtered(), **{"spark.springbok.runtimeFilter.types": "BLOOM"})
-    assert "IN is not among the 1 kinds" in off and "SET spark.springbok.runtimeFilter.types=BLOOM,IN" in off
+    assert off == "There is no in filter: spark.springbok.runtimeFilter.types is BLOOM, without IN."
 
 
 def test_other_kinds() -> None:
-    assert of_filter("min-max", filtered(kinds=("minmax",))).startswith("It has: RF000[minmax]")
-    bloom = of_filter("bloom", filtered(bytes=2048))
-    assert "a bitmap of 2.0 KB is exact" in bloom and "types=MINMAX,BLOOM" in bloom
-    reason = Reason("SMALL_BENEFIT", "it would save about 3 ms; the least is 100 ms", "spark.x")
-    declined = of_filter("bloom", filtered(status="declined", kinds=(), reason=reason))
-    assert "is declined: it would save about 3 ms" in declined
-    assert declined.endswith("To get it: the hint /*+ RUNTIME_FILTER_TARGET(t) */.")
+    assert of_filter("min-max", filtered(kinds=("minmax",))).startswith("It has: RF000[minmax] t.k <- k is used")
+    assert "is used as bitmap and not as bloom: built from 5,000 keys, 2.0 KB" in of_filter(
+        "bloom", filtered(bytes=2048)
+    )
+    reason = Reason(code="SMALL_BENEFIT", text="it would save about 3 ms; the least is 100 ms", setting="spark.x")
+    declined = filtered(status="declined", kinds=(), reason=reason)
+    for what in ("bloom", "filter"):
+        assert of_filter(what, declined).endswith(
+            "filter of join 0 from k is declined because SMALL_BENEFIT: it would save about 3 ms; the least is 100 ms "
+            "[spark.x]."
+        )
 
 
 def test_late_filters() -> None:
     waits = of_filter("late", filtered(expected_idle_ms=12.0, expected_benefit_ms=340.0))
-    assert "waiting for it is expected to cost 12 ms of all cores, and the filter to save 340 ms" in waits
-    assert waits.endswith("To get it: SET spark.springbok.runtimeFilter.wait=NEVER.")
+    assert waits == (
+        "RF000[bitmap] t.k <- k is not late because waiting is expected to cost 12 ms of all cores and the filter to "
+        "save 340 ms [spark.springbok.runtimeFilter.wait]."
+    )
     assert "the broadcast of join 0" in of_filter("late", filtered(timing="local"))
     assert of_filter("late", filtered(timing="late")).startswith("It has: RF000")
     always = of_filter("late", filtered(), **{"spark.springbok.runtimeFilter.wait": "ALWAYS"})
     assert "spark.springbok.runtimeFilter.wait is ALWAYS" in always
+    assert "is used because USED: applied" in of_filter("late", filtered(timing=None))
 
 
 def test_tables_of_one_name() -> None:
@@ -308,28 +254,3 @@ def test_an_unknown_word() -> None:
     )
     for word in ("Bucket_Shuffle", "minmax", "sort-merge", "broadcast hash"):
         assert springbok.why_not(report((A8,), None), word)
-
-
-def test_the_hint_of_a_filter_whose_target_is_not_known() -> None:
-    left, right = table(0, "facts"), table(1, "dates")
-    reason = Reason("SMALL_BENEFIT", "it would save about 3 ms")
-    declined = Filter(0, "k", status="declined", reason=reason)
-
-    def answer(j: Join, about: str | None = None) -> str:
-        return springbok.why_not(report((left, right), j, declined), "filter", about)
-
-    # Both sides have a key of this name: the build side, or who asks, tells which one is meant.
-    assert "RUNTIME_FILTER_TARGET(facts)" in answer(join(left, right, "k", build="right"))
-    assert "RUNTIME_FILTER_TARGET(dates)" in answer(join(left, right, "k", build="left"))
-    assert "RUNTIME_FILTER_TARGET(dates)" in answer(join(left, right, "k"), "dates")
-    assert "RUNTIME_FILTER_TARGET" not in answer(join(left, right, "k"))
-    other = replace(join(left, right, "k"), right_keys=("day",))
-    assert "RUNTIME_FILTER_TARGET(dates)" in answer(other)
-
-
-def test_costs_that_differ_do_not_look_equal() -> None:
-    costs = (Alternative("shuffled hash, build right", {}, 2050.0), Alternative("sort-merge", {}, 2040.0))
-    j = join(A8, PLAIN, "k", alternatives=costs)
-    assert "would cost 2.00 KB (build right) and the chosen one 1.99 KB" in springbok.why_not(
-        report((A8, PLAIN), j), "hash"
-    )

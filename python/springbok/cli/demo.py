@@ -87,10 +87,10 @@ def run(args: argparse.Namespace) -> int:
         for i, q in enumerate(queries):
             warm_up(q)
             measured.append(measure(spark, q, args.runs, springbok_first=i % 2 == 1))
-            say(_line(_cells(measured[-1][0])))
+            say(_line(_cells(q, [measured[-1][0]], 2)))
         version = spark.version
     rows = [row for row, _ in measured]
-    say(_line(_total(rows)))
+    say(_line(_cells("all", rows, 1)))
     row, shown = max(measured, key=lambda m: (m[0].query == "q3", m[0].rows_removed))
     say(f"\nWhat Springbok decided in {row.query}:\n\n{shown}")
     if args.json:
@@ -185,31 +185,21 @@ def _line(cells: tuple[str, ...]) -> str:
     return "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)])
 
 
-def _cells(r: Row) -> tuple[str, ...]:
-    return (
-        r.query,
-        f"{r.spark:.2f} s",
-        f"{r.springbok:.2f} s",
-        f"{r.spark / r.springbok:.2f}x",
-        f"{r.joins_changed} of {r.joins}",
-        f"{r.filters_used} of {r.filters_placed}",
-        f"{r.rows_removed:,}",
-        "equal" if r.equal else "DIFFERENT",
-    )
+def _cells(name: str, rows: list[Row], digits: int) -> tuple[str, ...]:
+    """A line of the table: one query, or the sums of all."""
 
+    def total(field: str) -> Any:
+        return sum(getattr(r, field) for r in rows)
 
-def _total(rows: list[Row]) -> tuple[str, ...]:
-    spark, springbok = sum(r.spark for r in rows), sum(r.springbok for r in rows)
-    changed, joins = sum(r.joins_changed for r in rows), sum(r.joins for r in rows)
-    used, placed = sum(r.filters_used for r in rows), sum(r.filters_placed for r in rows)
+    spark, springbok = total("spark"), total("springbok")
     return (
-        "all",
-        f"{spark:.1f} s",
-        f"{springbok:.1f} s",
+        name,
+        f"{spark:.{digits}f} s",
+        f"{springbok:.{digits}f} s",
         f"{spark / springbok:.2f}x",
-        f"{changed} of {joins}",
-        f"{used} of {placed}",
-        f"{sum(r.rows_removed for r in rows):,}",
+        f"{total('joins_changed')} of {total('joins')}",
+        f"{total('filters_used')} of {total('filters_placed')}",
+        f"{total('rows_removed'):,}",
         "equal" if all(r.equal for r in rows) else "DIFFERENT",
     )
 

@@ -22,10 +22,7 @@ _JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 
 # Settings that work against Springbok: the value that does, and its effect.
 _CONFLICTS = {
-    "spark.sql.adaptive.enabled": (
-        "false",
-        "no runtime filters are made, and no decision is revised at run time",
-    ),
+    "spark.sql.adaptive.enabled": ("false", "no runtime filters are made, and no decision is revised at run time"),
     "spark.sql.exchange.reuse": ("false", "no runtime filters are made: the build side would run twice"),
     "spark.springbok.enabled": ("false", "Springbok is switched off"),
     "spark.springbok.join.enabled": ("false", "join strategies are Spark's own"),
@@ -88,8 +85,9 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
         return
     yield Check("ok", f"the extension is active in Spark {spark.version}")
     conf = spark.conf
-    joins = _reported(spark)
-    if joins:
+    df = spark.sql(_JOIN)
+    df.collect()
+    if joins := ", ".join(j.strategy or "" for j in report(df).joins if j.reason):
         yield Check("ok", f"a join was planned: {joins}")
     elif conf.get("spark.springbok.enabled") == "true":
         yield Check("failed", "a join was not planned", "The log has a warning of the rule that failed.")
@@ -105,12 +103,6 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
         )
     if not Spark(spark.version).explains:
         yield Check("ok", f"EXPLAIN of Spark {spark.version} takes no section: Springbok's is in springbok.report(df)")
-
-
-def _reported(spark: SparkSession) -> str:
-    df = spark.sql(_JOIN)
-    df.collect()
-    return ", ".join(j.strategy or "" for j in report(df).joins if j.reason)
 
 
 def _python() -> Check:

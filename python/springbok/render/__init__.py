@@ -1,1 +1,1 @@
-"""Reports and comparisons as text and HTML, made from `springbok.model` alone."""
+"""Reports as text, made from `springbok.model` alone."""

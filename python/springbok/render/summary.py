@@ -6,20 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from springbok.model import Alternative, Filter, Join, Reason, ReportData
+from springbok.render import words
 from springbok.render.lines import WIDTH, section, shorten, table, wrap
-from springbok.render.words import (
-    amount,
-    filter_name,
-    keys,
-    removed,
-    saved,
-    sink,
-    spark_alone,
-    state,
-    statements,
-    strategy,
-    which,
-)
 
 T = TypeVar("T")
 
@@ -39,7 +27,7 @@ def line(r: ReportData) -> str:
     """The report in one line, for shells, debuggers and logs."""
     e = r.execution
     run = f"query {e.id}, {e.action}, {e.duration_ms:,} ms" if e else r.state
-    text = f"{run}, {len(r.joins)} joins, {_used(r)} filters used" + (f": {which(r)}" if which(r) else "")
+    text = f"{run}, {len(r.joins)} joins, {_used(r)} filters used" + (f": {words.which(r)}" if words.which(r) else "")
     return shorten(text, WIDTH)
 
 
@@ -52,7 +40,7 @@ def lines_of(reports: Sequence[ReportData]) -> str:
 def _row(r: ReportData) -> tuple[str, ...]:
     e = r.execution
     run = (str(e.id), e.action, f"{e.duration_ms:,}") if e else ("", r.state, "")
-    return *run, str(len(r.joins)), _used(r), which(r)
+    return *run, str(len(r.joins)), _used(r), words.which(r)
 
 
 def _used(r: ReportData) -> str:
@@ -60,21 +48,21 @@ def _used(r: ReportData) -> str:
 
 
 def _lines(r: ReportData) -> Iterator[str]:
-    yield f"Springbok {r.springbok} on Spark {r.spark}: {state(r)}"
-    if which(r):
-        yield shorten(which(r), WIDTH)
+    yield f"Springbok {r.springbok} on Spark {r.spark}: {words.state(r)}"
+    if words.which(r):
+        yield shorten(words.which(r), WIDTH)
     if r.note:
         yield from wrap(r.note, 0)
     if r.sink:
-        yield from wrap(f"Writes: {sink(r.sink)}.", 0)
+        yield from wrap(f"Writes: {words.sink(r.sink)}.", 0)
     joins, more_joins = _first(r.joins)
     yield from section(
         "Joins, with rows expected and observed", (*table(_JOIN_HEAD, [_join(j) for j in joins]), *more_joins)
     )
     filters, more_filters = _first(sorted(r.filters, key=lambda f: _STATUS_ORDER.index(f.status)))
     yield from section("Runtime filters", (*table(_FILTER_HEAD, [_filter(f) for f in filters]), *more_filters))
-    if saved(r):
-        yield from wrap(f"Saved, by estimate: {saved(r)}.", 0)
+    if words.saved(r):
+        yield from wrap(f"Saved, by estimate: {words.saved(r)}.", 0)
     advice, more_advice = _first(list(_advice(r)))
     changes = [line for text in advice for line in wrap(text, 2)]
     yield from section("What to change", (*(changes or ["  Nothing stands out."]), *more_advice))
@@ -92,12 +80,12 @@ def _first(items: Sequence[T]) -> tuple[Sequence[T], tuple[str, ...]]:
 def _join(j: Join) -> tuple[str, ...]:
     return (
         str(j.id),
-        keys(j) if j.type == "INNER" else f"{j.type} {keys(j)}",
-        _short(strategy(j)),
-        _short(spark_alone(j)),
+        words.keys(j) if j.type == "INNER" else f"{j.type} {words.keys(j)}",
+        _short(words.strategy(j)),
+        _short(words.spark_alone(j)),
         j.reason.code if j.reason else "",
-        amount(j.estimated_rows, unknown=""),
-        amount(j.output_rows, unknown=""),
+        words.amount(j.estimated_rows, unknown=""),
+        words.amount(j.output_rows, unknown=""),
     )
 
 
@@ -108,12 +96,12 @@ def _short(text: str) -> str:
 
 def _filter(f: Filter) -> tuple[str, ...]:
     if f.status == "used":
-        what = removed(f)
+        what = words.removed(f)
     elif f.status == "placed" and f.expected_retained is not None:
         what = f"expected to retain {f.expected_retained:.0%} of the rows"
     else:
         what = f"{f.reason.code}: {f.reason.text}"
-    return filter_name(f), str(f.join), f.status, what
+    return words.filter_name(f), str(f.join), f.status, what
 
 
 def _advice(r: ReportData) -> Iterator[str]:
@@ -125,7 +113,7 @@ def _advice(r: ReportData) -> Iterator[str]:
         yield f"Store {name} as Parquet or ORC, or as a table that can be analyzed: its rows are unknown."
     for name in sorted({t.name or "?" for t in uncounted if t.format.startswith("JDBC")}):
         yield f"Cache {name}, or hint at its joins: Spark learns no row counts from a database."
-    for statement in statements(r):
+    for statement in words.statements(r):
         yield f"Collect statistics: {statement}"
     for j in r.joins:
         if j.hint_honoured is False:
@@ -158,5 +146,5 @@ def _by_setting(decisions: Iterable[tuple[Reason | None, str]]) -> dict[str, lis
 
 def _cheaper(j: Join) -> list[Alternative]:
     """The alternatives that would cost less than what was chosen."""
-    chosen = next((a.cost_bytes for a in j.alternatives if a.strategy == strategy(j)), None)
+    chosen = next((a.cost_bytes for a in j.alternatives if a.strategy == words.strategy(j)), None)
     return [a for a in j.alternatives if chosen and a.cost_bytes is not None and a.cost_bytes < chosen]

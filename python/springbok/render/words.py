@@ -9,7 +9,6 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from springbok.model import (
     Aggregate,
     Alternative,
-    ComparisonData,
     Conjunct,
     Execution,
     Filter,
@@ -60,6 +59,11 @@ def keys(j: Join) -> str:
     """The equalities of a join, or what it has instead."""
     equal = " AND ".join(f"{a} = {b}" for a, b in zip(j.left_keys, j.right_keys, strict=True))
     return equal or (f"on {j.other_conjuncts}" if j.other_conjuncts else "no condition")
+
+
+def join_name(j: Join) -> str:
+    """A join as the subject of a sentence."""
+    return f"Join {j.id} ({keys(j)})"
 
 
 def strategy(j: Join) -> str:
@@ -277,19 +281,3 @@ def conjunct(e: Conjunct) -> str:
     """A conjunct with its cost and the fraction of the rows that it retains."""
     retained = f"{e.selectivity:.1%} of the rows" if e.selectivity is not None else "an unknown part"
     return f"{e.condition} ({e.cost:.0f} ns, retains {retained})"
-
-
-def verdict(c: ComparisonData) -> str:
-    """What running both has shown; empty if they were not run."""
-    if c.seconds_off is None or c.seconds_on is None:
-        return ""
-    equal = "the answers are equal" if c.equal else "THE ANSWERS DIFFER"
-    times = f"{c.seconds_off:.2f} s without, {c.seconds_on:.2f} s with Springbok"
-    return f"{times} ({c.seconds_off / max(c.seconds_on, 1e-9):.2f}x), one run each; {equal}"
-
-
-def used(c: ComparisonData) -> list[str]:
-    """The filters that the second plan has, with what they did."""
-    return [
-        ": ".join(filter(None, (filter_name(f), effect(f)))) for f in c.on.filters if f.status in ("placed", "used")
-    ]
