@@ -64,6 +64,14 @@ final class PlanningState extends FailureLog {
     }
   }
 
+  private var replacing = Option.empty[Option[String]]
+
+  /** What replaces operators of the query, if anything does. Found out once: it may plan the partitions of connectors. */
+  def columnarRule(find: => Option[String]): Option[String] = root.synchronized {
+    if (root.replacing.isEmpty) root.replacing = Some(find)
+    root.replacing.flatten
+  }
+
   /**
    * Bytes of the driver's heap that Spark's blocks hold. Asking takes the memory manager's lock, for which all tasks of a local
    * session compete: there it is asked once for each query.
@@ -131,7 +139,11 @@ object PlanningState {
   }
 
   /** Whether the query with this plan is left to Spark. */
-  def isLeftToSpark(plan: LogicalPlan): Boolean = plan.getTagValue(tag).exists(_.log.leftToSpark.isDefined)
+  def isLeftToSpark(plan: LogicalPlan): Boolean = leftToSpark(plan).isDefined
+
+  /** The state of a query that is left to Spark. */
+  def leftToSpark(plan: LogicalPlan): Option[PlanningState] =
+    plan.getTagValue(tag).filter(_.log.leftToSpark.isDefined)
 
   /**
    * Whether the logical rules leave the plan alone: Springbok is off, or the query is a stream or left to Spark, or a

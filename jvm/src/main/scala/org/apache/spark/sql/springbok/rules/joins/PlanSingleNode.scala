@@ -50,12 +50,11 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private val unpacked = 32
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!PlanningState.isLeftToSpark(plan) || done(plan) || !forced && cluster.cores > 1) plan
-    else {
-      val query = PlanningState.adoptQuery(plan)
-      RuleGuard("PlanSingleNode", plan, Some(query)) {
-        InputSize.of(plan).filter(fits(plan, _, query)).fold(plan)(input => alone(plan, query, input))
-      }
+    PlanningState.leftToSpark(plan).filter(_ => !done(plan) && (forced || cluster.cores <= 1)).fold(plan) {
+      query =>
+        RuleGuard("PlanSingleNode", plan, Some(query)) {
+          InputSize.held(plan).filter(fits(plan, _, query)).fold(plan)(input => alone(plan, query, input))
+        }
     }
 
   private def alone(plan: LogicalPlan, query: PlanningState, input: Input): LogicalPlan = {
@@ -140,7 +139,7 @@ object PlanSingleNode extends Rule[LogicalPlan] {
         Option.when(can.left)(BuildLeft -> j.left).toSeq ++ Option.when(can.right)(BuildRight -> j.right)
       sides
         .filter { case (_, side) => !side.exists(_.isInstanceOf[Join]) }
-        .sortBy { case (_, side) => InputSize.of(side).fold(Double.MaxValue)(_.bytes) }
+        .sortBy { case (_, side) => InputSize.held(side).fold(Double.MaxValue)(_.bytes) }
         .headOption
         .flatMap { case (build, _) => ApplyHint.of(Strategy.ShuffledHash(build)) }
         .fold(j)(hint => j.copy(hint = hint))

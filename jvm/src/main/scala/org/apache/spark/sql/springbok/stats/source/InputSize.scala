@@ -33,7 +33,16 @@ private[springbok] object InputSize {
    * is counted: adaptive execution ends it as soon as the first side of a join is found to be empty.
    */
   def of(plan: LogicalPlan): Option[Input] =
-    if (returnsNothing(plan)) Some(Input(0, 0)) else sum(plan, new IdentityHashMap)
+    if (readsNothing(plan)) Some(Input(0, 0)) else held(plan)
+
+  /** The sum over all leaves, also of a plan that returns nothing: what a task reads that has to read all of it. */
+  def held(plan: LogicalPlan): Option[Input] = sum(plan, new IdentityHashMap)
+
+  /** An aggregate without groups returns a row of no rows, which is little work as well. */
+  private def readsNothing(plan: LogicalPlan): Boolean = plan match {
+    case u: UnaryNode => readsNothing(u.child)
+    case other => returnsNothing(other)
+  }
 
   private def returnsNothing(plan: LogicalPlan): Boolean = plan match {
     case FileTable(_, fs) =>
@@ -50,7 +59,6 @@ private[springbok] object InputSize {
         case _ => l
       }
     case u: Union => u.children.forall(returnsNothing)
-    // Without groups, it returns a row of no rows.
     case a: Aggregate if a.groupingExpressions.isEmpty => false
     case _: UnaryNode => plan.children.forall(returnsNothing)
     case _ => false

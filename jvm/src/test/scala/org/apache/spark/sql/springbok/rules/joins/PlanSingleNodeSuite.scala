@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import java.nio.file.Files
+
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, ShuffledHashJoinExec}
@@ -96,6 +98,16 @@ class PlanSingleNodeSuite extends SpringbokTest {
     spark.range(2000).selectExpr("id AS k", "id AS v").repartition(12).write.parquet(s"$folder/many")
     spark.read.parquet(s"$folder/many").createOrReplaceTempView("many")
     assert(!inOneTask(same("SELECT count(*), max(f.v) FROM many f JOIN dims d ON f.k = d.k")))
+    // Also beside a table without a file, with which the query is known to return nothing.
+    Files.createDirectory(folder.resolve("nothing")): Unit
+    spark.read
+      .schema(spark.table("many").schema)
+      .parquet(s"$folder/nothing")
+      .createOrReplaceTempView("nothing")
+    val beside =
+      same("SELECT count(*), max(f.v) FROM nothing n JOIN many f ON f.k = n.k JOIN dims d ON f.k = d.k")
+    // Its reason was once lost when the query was looked at, and the rules planned it after all.
+    assert(record(beside).leftToSpark.map(_.code).contains("LITTLE_DATA"), executed(beside))
   }
 
   test("a table that is cached, and a query that fills a cache") {
