@@ -4,7 +4,9 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeStageCodegenExec}
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.columnar.{DefaultCachedBatchSerializer, InMemoryRelation}
 import org.apache.spark.sql.springbok.catalyst.{Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
@@ -38,16 +40,31 @@ final private[operator] class MostBytes(stats: PlanStats, feedback: Option[Runti
 
   /** Bytes of the rows of a finished stage. */
   private def measured(plan: LogicalPlan): Option[Double] = plan match {
-    case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) && !StageStats.isCache(s) =>
+    case s: LogicalQueryStage
+        if SparkPlanning.isMaterialized(s) && !StageStats.isCache(s) && addsNothing(s.physicalPlan) =>
       stats(s).mostBytes
     case _ => None
+  }
+
+  /** Whether the rows of a finished exchange are all that there is. An aggregate above it may compute longer values. */
+  private def addsNothing(plan: SparkPlan): Boolean = plan match {
+    case _: QueryStageExec => true
+    case a: BaseAggregateExec =>
+      a.resultExpressions.forall {
+        case _: Attribute | Alias(_: Attribute, _) => true
+        case _ => false
+      } && addsNothing(a.child)
+    case _: SortExec | _: AQEShuffleReadExec | _: WholeStageCodegenExec | _: InputAdapter =>
+      addsNothing(plan.children.head)
+    case _ => false
   }
 
   /** Bytes of the values that a cached table holds, which Spark's own format counts before it compresses them. */
   private def cached(plan: LogicalPlan): Option[Double] = plan match {
     case m: InMemoryRelation if m.cacheBuilder.isCachedColumnBuffersLoaded =>
       Option.when(m.cacheBuilder.serializer.isInstanceOf[DefaultCachedBatchSerializer])(
-        m.stats.sizeInBytes.toDouble
+        // Not `stats`, which keeps what was estimated before the buffers were there.
+        m.computeStats().sizeInBytes.toDouble
       )
     case _ => None
   }
@@ -93,7 +110,9 @@ final private[operator] class MostBytes(stats: PlanStats, feedback: Option[Runti
         })
 
   private def passed(values: Seq[Attribute], child: LogicalPlan): Option[Double] =
-    if (values.forall(child.outputSet.contains)) together(values, child) else None
+    if (values.size <= MostBytes.mostValues && values.forall(child.outputSet.contains))
+      together(values, child)
+    else None
 
   private def joined(values: Seq[Attribute], j: Join): Option[Double] = {
     val once = JoinStats.once(j, stats(j.left), stats(j.right), feedback)
@@ -128,6 +147,9 @@ final private[operator] class MostBytes(stats: PlanStats, feedback: Option[Runti
 }
 
 private[operator] object MostBytes {
+
+  /** Columns that a value is followed to. Projections above each other multiply them, and a value of so many has no useful bound. */
+  private val mostValues = 1000
 
   /** What a value is made of: these columns, each as often as it is listed, and so many more bytes. */
   final private case class Sources(columns: Seq[Attribute], bytes: Double)

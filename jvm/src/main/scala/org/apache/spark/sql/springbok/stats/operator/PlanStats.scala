@@ -306,7 +306,8 @@ private[operator] object LeafStats {
       estimate: LogicalPlan => Estimate
   ): Estimate = {
     def filled = SparkPlanning.cachedPlan(m).filter(_.output.size == m.output.size)
-    if (m.cacheBuilder.isCachedColumnBuffersLoaded) relations.reported(m.output, m.stats, Source.Runtime)
+    if (m.cacheBuilder.isCachedColumnBuffersLoaded)
+      relations.reported(m.output, m.computeStats(), Source.Runtime)
     else
       filled.fold(relations.reported(m.output, m.stats, Source.Estimated)) { plan =>
         val e = estimate(plan)

@@ -85,7 +85,11 @@ final private[springbok] class RelationStats {
       .map(n => Rows(n, n, Source.Log))
       .orElse(catalog.flatMap(_.rowCount).map(n => analyzed(fs, n.toDouble)))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
-      .orElse(Option.when(PartitionListing.isEmpty(fs.location))(Rows(0, 0, Source.Footer)))
+      .orElse(Option.when(PartitionListing.isEmpty(fs.location)) {
+        // A scan lists a catalog's partitions anew, and others may have added files meanwhile.
+        val most = if (fs.location.isInstanceOf[CatalogFileIndex]) Double.PositiveInfinity else 0.0
+        Rows(0, 0, Source.Footer, most)
+      })
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
       val partitions = PartitionColumns.of(fs)
       val dictionaries = new ParquetDictionaries(fs)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf, JoinConf, S
 import org.apache.spark.sql.springbok.cost.Distribution
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.JoinDecision
+import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /** Build sides that are larger than they look, or come later: what only seems to fit is not held in memory. */
 class MisjudgedSizeSuite extends SpringbokTest {
@@ -128,6 +129,28 @@ class MisjudgedSizeSuite extends SpringbokTest {
   }
 
   // Once its stage had finished, a cached table was as wide as its columns' own bytes: 1 for a BOOLEAN, which takes 8 in a row.
+  // The bytes of the shuffle below the final aggregate once counted as those of what the aggregate computes.
+  test("groups are as long as what is computed of them, not as what was shuffled for it") {
+    val days = "SELECT k, sequence(min(v), min(v) + 3000) AS days FROM facts WHERE k < 2000 GROUP BY k"
+    val sql = s"SELECT count(*), max(size(d.days)) FROM facts f JOIN ($days) d ON f.k = d.k"
+    conf(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD.key -> "10k", FilterConf.MODE.key -> "OFF") {
+      val d = decision(sql.replace("max(size(d.days))", "max(d.days)"))
+      assert(codes(d)("ROWS_MAY_BE_LONG"), d.choice)
+    }
+  }
+
+  // Spark keeps the estimate of a cached table that another stage has asked for before the cache was filled.
+  test("a table that the query caches is as large as its buffers, once they are there") {
+    val wide = spark.range(3000).selectExpr("id AS k", "rpad(cast(id AS STRING), 4000, ' ') AS t").limit(3000)
+    wide.cache().createOrReplaceTempView("filled_later")
+    val m = spark.table("filled_later").queryExecution.optimizedPlan.collectLeaves().head
+    val before = m.stats.sizeInBytes
+    assert(spark.table("filled_later").count() == 3000)
+    val bytes = new PlanStats().mostBytes(m)
+    assert(bytes.exists(b => b > 3000 * 4000 && b > before.toDouble), (bytes, before))
+    wide.unpersist(): Unit
+  }
+
   test("a cached table of small columns is as wide as its rows in memory") {
     val flags = (1 to 40).map(i => s"id % $i = 0 AS b$i").mkString(", ")
     spark.sql(s"CACHE TABLE flags AS SELECT id AS k, $flags FROM range(2000)"): Unit

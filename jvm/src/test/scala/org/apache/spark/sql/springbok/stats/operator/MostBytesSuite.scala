@@ -3,9 +3,11 @@ package org.apache.spark.sql.springbok.stats.operator
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.scalatest.Assertion
+import org.scalatest.concurrent.TimeLimits
+import org.scalatest.time.{Seconds, Span}
 
 /** The bound on the bytes of rows holds, and is there for what is usually broadcast. */
-class MostBytesSuite extends SpringbokTest {
+class MostBytesSuite extends SpringbokTest with TimeLimits {
   private val texts =
     "SELECT id AS k, id % 10 AS g, if(id % 100 = 0, repeat(uuid(), 30), NULL) AS rare, " +
       "concat('name ', id % 7) AS few, concat('name ', id) AS many FROM range(3000)"
@@ -41,6 +43,16 @@ class MostBytesSuite extends SpringbokTest {
     bounded("SELECT many, row_number() OVER (ORDER BY k) AS r FROM texts")
     bounded("SELECT DISTINCT many FROM texts ORDER BY many LIMIT 3000")
     bounded("SELECT many, few, count(*) FROM texts GROUP BY ROLLUP (many, few)")
+  }
+
+  // Each step lists its column four times, so the columns to follow once doubled and doubled.
+  test("a column that is computed from itself again and again has no bound, and takes no time") {
+    val step = (from: String, i: Int) =>
+      s"SELECT k, CASE WHEN length(s) > $i THEN upper(s) ELSE s END AS s FROM ($from)"
+    val steps = (1 to 14).foldLeft("SELECT k, many AS s FROM texts")(step)
+    val plan = execution(spark.sql(steps)).optimizedPlan
+    failAfter(Span(60, Seconds))(assert(new PlanStats().mostBytes(plan).isEmpty))
+    bounded(step("SELECT k, many AS s FROM texts", 1))
   }
 
   test("groups hold values of their rows") {
