@@ -186,8 +186,8 @@ object JoinCost {
       build.layout.largestPartition.getOrElse(
         if (build.layout.partitioned) math.min(bytes, even * skew) else even
       )
-    def measured = for (b <- build.layout.shuffled; p <- probe.layout.shuffled)
-      yield bytes * math.min(1.0, advisoryBytes / math.max(1.0, b + p))
+    def measured = for (b <- build.layout.shuffled; p <- probe.layout.shuffled if b.size == p.size)
+      yield bytes * merged(b, p, advisoryBytes * mergedOverAdvisory) / math.max(1.0, b.sum.toDouble)
     // Put together, a partition holds rows of both sides.
     def expected = {
       val share = probe.size.boundBytes.fold(1.0)(p => bytes / math.max(1.0, bytes + p))
@@ -195,6 +195,25 @@ object JoinCost {
     }
     math.max(largest, measured.getOrElse(expected))
   }
+
+  /** The most bytes of the build side in adjacent partitions that have at most so many bytes together, or in one partition. */
+  private def merged(build: Seq[Long], probe: Seq[Long], most: Double): Double = {
+    var (from, held, all, largest) = (0, 0L, 0L, 0L)
+    for (i <- build.indices) {
+      held += build(i)
+      all += build(i) + probe(i)
+      while (from < i && all > most) {
+        held -= build(from)
+        all -= build(from) + probe(from)
+        from += 1
+      }
+      largest = math.max(largest, held)
+    }
+    largest.toDouble
+  }
+
+  /** A merged partition may be larger than the advisory size by this: `ShufflePartitionsUtil.MERGED_PARTITION_FACTOR`. */
+  private val mergedOverAdvisory = 1.2
 
   /** The largest of a table's buckets, relative to their mean. */
   val skew = 4.0

@@ -117,7 +117,7 @@ final case class SideSize(
  * @param counted
  *   whether an exchange counts its bytes before a hash table of it is built
  * @param shuffled
- *   compressed bytes of the finished shuffles that the join's stage reads for it, None if it reads anything else
+ *   compressed bytes of the finished shuffles that the join's stage reads for it, by partition; None if it reads anything else
  */
 final case class Layout(
     partitioned: Boolean = false,
@@ -128,7 +128,7 @@ final case class Layout(
     tasks: Option[Double] = None,
     heldTables: Double = 0,
     counted: Boolean = true,
-    shuffled: Option[Double] = None
+    shuffled: Option[Seq[Long]] = None
 )
 
 /**

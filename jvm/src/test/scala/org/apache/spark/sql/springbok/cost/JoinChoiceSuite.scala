@@ -210,14 +210,19 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   // What adaptive execution puts together was once estimated from rows that a join might make at most.
   test("partitions are put together by what their shuffles hold") {
-    def largest(other: Option[Double]) = {
-      val build = side(1000 * mb, partitioned = true).laidOut(_.copy(shuffled = Some(200 * mb)))
+    def spread(bytes: Double) = Seq.fill(200)((bytes / 200).toLong)
+    def largest(other: Option[Seq[Long]]) = {
+      val build = side(1000 * mb, partitioned = true).laidOut(_.copy(shuffled = Some(spread(200 * mb))))
       val probe = side(1e9 * mb, partitioned = true).laidOut(_.copy(shuffled = other))
       val in = input(probe, build)
       in.copy(limits = in.limits.copy(advisoryBytes = 50L << 20)).largestPartition(BuildRight, 1000 * mb)
     }
-    assert(largest(Some(300 * mb)) == 100 * mb)
-    assert(largest(None) == 1000 * mb / 200 * JoinCost.skew)
+    // 60 MB of both sides, a fifth more than the advisory size, hold 24 MB of the build side's 200 MB.
+    assert(math.abs(largest(Some(spread(300 * mb))) - 120 * mb) <= 5 * mb)
+    // All but one of the probe side's partitions are empty: the others hold 60 MB of the build side.
+    val skewed = (300 * mb).toLong +: Seq.fill(199)(0L)
+    assert(math.abs(largest(Some(skewed)) - 300 * mb) <= 5 * mb)
+    assert(largest(Some(Seq(1L))) == largest(None) && largest(None) == 1000 * mb / 200 * JoinCost.skew)
   }
 
   // A computed string that looked short once filled the driver.

@@ -19,13 +19,17 @@ private[joins] object StageHashTables {
     case other => inPlace(other, conf).fold(0.0)(of(_, conf))
   }
 
-  /** Compressed bytes of the finished shuffles that the stage reads for such a plan, None if it reads anything else. */
-  def shuffled(plan: LogicalPlan, conf: SQLConf): Option[Double] = plan match {
-    case FinishedShuffle(s) => s.mapStats.map(_.bytesByPartitionId.sum.toDouble)
+  /** Compressed bytes by partition of the finished shuffles that the stage reads for such a plan, None if it reads anything else. */
+  def shuffled(plan: LogicalPlan, conf: SQLConf): Option[Seq[Long]] = plan match {
+    case FinishedShuffle(s) => s.mapStats.map(_.bytesByPartitionId.toSeq)
     case j: Join =>
       j.getTagValue(JoinState.decisionTag).flatMap { d =>
         JoinChooser.streamed(j, d.choice.chosen).map(shuffled(_, conf)).getOrElse {
-          for (in <- d.input; l <- in.left.layout.shuffled; r <- in.right.layout.shuffled) yield l + r
+          for {
+            in <- d.input
+            l <- in.left.layout.shuffled
+            r <- in.right.layout.shuffled if l.size == r.size
+          } yield l.zip(r).map { case (a, b) => a + b }
         }
       }
     case other => inPlace(other, conf).flatMap(shuffled(_, conf))
