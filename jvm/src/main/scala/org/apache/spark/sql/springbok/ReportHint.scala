@@ -44,6 +44,7 @@ final private[springbok] class ReportHint(session: SparkSession) extends Rule[Lo
   /** The hint on the statement's own query, and the statement without it. */
   private def ofStatement(plan: LogicalPlan): Option[(UnresolvedHint, LogicalPlan)] = plan match {
     case h: UnresolvedHint if h.name.equalsIgnoreCase(name) => Some(h -> h.child)
+    case _: CreateView | _: AlterViewAs => None
     case _: Command | _: ParsedStatement | _: CreateTable | _: WithCTE | _: WithWindowDefinition | _: Sort |
         _: GlobalLimit | _: LocalLimit | _: Offset | _: UnresolvedHint | _: ResolvedHint =>
       plan.children.view.flatMap(c => ofStatement(c).map(c -> _)).headOption.map {

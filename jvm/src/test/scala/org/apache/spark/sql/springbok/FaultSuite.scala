@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok
 import java.nio.file.{Files, Path}
 import java.util.concurrent.atomic.AtomicInteger
 
-import org.apache.spark.{TaskContext}
+import org.apache.spark.TaskContext
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.record.FilterState
 

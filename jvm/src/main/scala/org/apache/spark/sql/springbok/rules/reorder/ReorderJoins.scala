@@ -20,8 +20,8 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *   +- customer, filtered                               +- customer, filtered
  * }}}
  *
- * Runs after all of Spark's rules and before the strategies of the joins are chosen. Statistics and the rows of finished
- * queries decide ([[PlanStats]], [[LearnedSets]]). The model is in [[JoinOrderCost]], the search in [[JoinOrderSearch]].
+ * Runs after all of Spark's rules and before the strategies of the joins are chosen. Statistics decide ([[PlanStats]]). The
+ * model is in [[JoinOrderCost]], the search in [[JoinOrderSearch]].
  *
  * '''When''': at least three relations; all their rows known; no hint on their joins; and the order passes each
  * [[OrderGate]]. It must save `spark.springbok.reorder.minGain` of the whole, scans included, and

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import org.apache.parquet.hadoop.ParquetInputFormat
 import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation}
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, DataSourceStrategy, HadoopFsRelation}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.internal.SQLConf
@@ -273,7 +273,15 @@ private[runtimefilters] object ParquetPages {
   }
 
   /** Whether Spark has pushed predicates by which the scan may skip pages. Without the column index, it would read them. */
-  def prunesByItself(scan: FileSourceScanExec): Boolean = scan.dataFilters.exists(!_.isInstanceOf[IsNotNull])
+  def prunesByItself(scan: FileSourceScanExec): Boolean =
+    !isWithoutIndex(scan) && scan.dataFilters.exists { f =>
+      !f.isInstanceOf[IsNotNull] &&
+      DataSourceStrategy.translateFilter(f, supportNestedPredicatePushdown = true).isDefined
+    }
+
+  /** Keys of another filter have been pushed. */
+  private def isWithoutIndex(scan: FileSourceScanExec): Boolean =
+    scan.relation.options.get(ParquetInputFormat.COLUMN_INDEX_FILTERING_ENABLED).contains("false")
 
   /** Delta's format only adds columns to what Spark's reader returns. */
   private def isSparks(f: ParquetFileFormat): Boolean =
