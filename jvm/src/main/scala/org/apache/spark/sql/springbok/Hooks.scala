@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok
 
 import java.io.File
+import java.util.Locale
 import java.util.concurrent.atomic.AtomicBoolean
 import java.util.jar.JarFile
 
@@ -8,12 +9,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
+import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
-import org.apache.spark.sql.springbok.conf.Settings
+import org.apache.spark.sql.springbok.conf.{Settings, SpringbokConf}
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{
@@ -124,12 +126,17 @@ private object WarmUp {
   /** The HTML of a report, which few queries are asked for. */
   private val page = "org/apache/spark/sql/springbok/report/page/"
 
-  /** Once in a JVM. */
-  def start(): Unit = if (started.compareAndSet(false, true)) {
+  /** Once in a JVM, and not where the application has switched Springbok off. */
+  def start(): Unit = if (isWanted && started.compareAndSet(false, true)) {
     val thread = new Thread(() => run(), "springbok-warm-up")
     thread.setDaemon(true)
     thread.start()
   }
+
+  private def isWanted: Boolean =
+    Option(SparkEnv.get).forall(
+      _.conf.get(SpringbokConf.ENABLED.key, "true").trim.toLowerCase(Locale.ROOT) != "false"
+    )
 
   private def run(): Unit =
     try for (location <- jar; name <- classes(location)) load(name)
