@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.FilterConf
@@ -19,7 +20,7 @@ class LinearKeyEndsSuite extends SpringbokTest {
     ((-(BigInt(1) << n)).toString, ((BigInt(1) << n) - 1).toString)
   }
 
-  /** Values around the ends of a type and 0, each in a file of its own. */
+  /** Values around the ends of a type and 0, each in a row group of its own, or in a file where Parquet is too old for that. */
   private def ends(name: String, t: String): Unit = {
     val (low, high) = bounds(t)
     val wide = "DECIMAL(38,0)"
@@ -28,9 +29,12 @@ class LinearKeyEndsSuite extends SpringbokTest {
         s"SELECT explode(transform(sequence(0, 5), i -> CAST($high AS $wide) - i)) UNION ALL " +
         s"SELECT explode(transform(sequence(-3, 3), i -> CAST(i AS $wide)))"
     val rows = s"SELECT CAST(x AS $t) AS x, row_number() OVER (ORDER BY x) AS v FROM ($values) ORDER BY x"
-    val path = folder.resolve(name).toString
-    spark.sql(rows).coalesce(1).write.option("maxRecordsPerFile", "1").parquet(path)
-    spark.read.parquet(path).createOrReplaceTempView(name)
+    if (SPARK_VERSION >= "4.0") table(name, rows, groupRows = Some(1))
+    else {
+      val path = folder.resolve(name).toString
+      spark.sql(rows).coalesce(1).write.option("maxRecordsPerFile", "1").parquet(path)
+      spark.read.parquet(path).createOrReplaceTempView(name)
+    }
   }
 
   for ((t, suffix) <- types; on <- Seq("f.x + 2", "2 + f.x", "f.x - 2", "1 - f.x", "-f.x"))
