@@ -83,8 +83,6 @@ lazy val springbok = (project in file("jvm"))
     Test / javaOptions ++= sparkOpens ++ Seq(
       "-Xmx3g",
       "-XX:+UseParallelGC",
-      // Most of the code of a test runs a few times, and the second compiler would take a core of two.
-      "-XX:TieredStopAtLevel=1",
       "-Dspringbok.testing=true",
       "-Dspark.ui.enabled=false",
       "-Djava.io.tmpdir=" + (target.value / "tmp").getAbsolutePath

@@ -34,9 +34,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         # Room for the broadcasts of tests that ran before, so that no recorded decision depends on them.
         .config("spark.driver.memory", "2g")
-        # As with the Scala tests: most code runs a few times, and the second compiler would take a core of two. The first
-        # compiler needs larger stacks.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -Xss4m")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .getOrCreate()
