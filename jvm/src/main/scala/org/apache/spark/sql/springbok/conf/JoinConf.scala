@@ -35,7 +35,7 @@ object JoinConf extends ConfArea {
     "Largest fraction of the driver's heap, and of one executor's heap, that the relation of one broadcast may take. A relation takes about twice the bytes of its rows."
   )
 
-  val SHUFFLED_HASH_MEMORY_FRACTION: ConfigEntry[Double] = share("join.shuffledHashMemoryFraction", 0.5)(
+  val SHUFFLED_HASH_MEMORY_FRACTION: ConfigEntry[Double] = share("join.shuffledHashMemoryFraction", 0.3)(
     "Largest fraction of a task's share of execution memory that the hash tables of its shuffled hash joins may take, at " +
       "their largest. A join above this limit is a sort-merge join, which can spill."
   )

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.conf.ClusterConf
@@ -28,6 +29,8 @@ class ManyHashTablesSuite extends SpringbokTest {
       val all =
         (1 to n).map(i => s"JOIN t s$i ON ${keyOf(0).replace("s0.", "t.")} = ${keyOf(i)}").mkString(" ")
       val df = same(s"SELECT count(*), $sums FROM t $all")
-      assert(joins(df).exists(_.isInstanceOf[SortMergeJoinExec]), joins(df).map(_.nodeName))
+      // On Spark 3.5 the tables of integers are small enough for all of them.
+      if (SPARK_VERSION >= "4.0" || key.startsWith("concat"))
+        assert(joins(df).exists(_.isInstanceOf[SortMergeJoinExec]), joins(df).map(_.nodeName))
     }
 }
