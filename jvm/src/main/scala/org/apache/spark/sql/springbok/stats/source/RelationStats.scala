@@ -87,7 +87,7 @@ final private[springbok] class RelationStats {
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
       .orElse(Option.when(PartitionListing.isEmpty(fs.location)) {
         // A scan lists a catalog's partitions anew, and others may have added files meanwhile.
-        val most = if (fs.location.isInstanceOf[CatalogFileIndex]) Double.PositiveInfinity else 0.0
+        val most = if (fs.location.isInstanceOf[CatalogFileIndex]) unbounded else 0.0
         Rows(0, 0, Source.Footer, most)
       })
     val columns = rows.fold(Seq.empty[(Attribute, ColumnStats)]) { n =>
