@@ -53,7 +53,7 @@ final class ReasonTemplate private[springbok] (
       .toMap
       .values
       .toSeq
-    val more = (0 to 3).find(n => numbers.map(text(_, n)).distinct.size == numbers.size).getOrElse(0)
+    val more = Reason.digits(n => numbers.map(text(_, n)))
     ReasonTemplate.hole.replaceAllIn(sentence, m => Regex.quoteReplacement(text(m, more)))
   }
 
@@ -70,7 +70,7 @@ object ReasonTemplate {
   /** @param more digits after the point beyond those of the kind */
   private def format(v: Any, kind: String, more: Int): String = (v, kind) match {
     case (d: Double, "size") => Reason.bytes(d, more)
-    case (d: Double, "percent") => s"%.${more}f%%".formatLocal(Locale.ROOT, d * 100)
+    case (d: Double, "percent") => Reason.percent(d, more)
     case (d: Double, _) if d.isNaN => "unknown"
     case (d: Double, _) => s"%.${more}f".formatLocal(Locale.ROOT, d)
     case (s: Seq[?], _) => s.mkString(" and ")
@@ -151,17 +151,20 @@ object Reason extends ReasonRegistry with JoinReasons with OrderReasons with Fil
 
   def side(s: BuildSide): String = if (s == BuildLeft) "left" else "right"
 
+  /** How many more digits tell numbers apart; 0 if too many would be needed. */
+  private[reason] def digits(texts: Int => Seq[String]): Int =
+    (0 to 3).find(more => texts(more).distinct.size == texts(more).size).getOrElse(0)
+
   private[reason] def percent(fraction: Double, more: Int = 0): String =
     s"%.${more}f%%".formatLocal(Locale.ROOT, fraction * 100)
   private[reason] def ms(ms: Double, more: Int = 0): String = s"%.${more}f ms".formatLocal(Locale.ROOT, ms)
   private[reason] def count(n: Double, of: String): String = s"%,.0f $of".formatLocal(Locale.ROOT, n)
 
   /** Both numbers as texts, with as many more digits as tell them apart. */
-  private[reason] def apart(a: Double, b: Double)(text: (Double, Int) => String): (String, String) =
-    (0 to 3)
-      .map(more => text(a, more) -> text(b, more))
-      .find { case (x, y) => x != y }
-      .getOrElse(text(a, 0) -> text(b, 0))
+  private[reason] def apart(a: Double, b: Double)(text: (Double, Int) => String): (String, String) = {
+    val more = digits(n => Seq(text(a, n), text(b, n)))
+    (text(a, more), text(b, more))
+  }
 
   /** Bytes, readable. */
   def bytes(b: Double): String = bytes(b, 0)
