@@ -122,7 +122,7 @@ final private[springbok] class FilterPlanning(
   val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
 
   /** Another extension's rule that replaces operators, as native engines have; it might not know a filter's operators. */
-  lazy val columnarRule: Option[String] = query.columnarRule(OtherColumnarRules.replacing(plan))
+  def columnarRule: Option[String] = query.columnarRule(OtherColumnarRules.replacing(plan))
 
   /** Bytes of summaries that the driver merges. Those of a broadcast are part of the result that Spark limits. */
   def mergeBytes(exchange: SparkPlan): Long = {
