@@ -5,7 +5,7 @@ import java.util.{Collections, WeakHashMap}
 import org.apache.spark.SPARK_VERSION_SHORT
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
+import org.apache.spark.sql.execution.springbok.SpringbokCostEvaluator
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.OwnClasses
 import org.apache.spark.sql.springbok.conf.SpringbokConf
@@ -14,7 +14,7 @@ import org.apache.spark.sql.springbok.report.SpringbokExplain
 /** Settings of Spark that are changed where the user has not set them. */
 private[springbok] object SparkSettings extends Logging {
   private val evaluator =
-    SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[DependencyBlindCostEvaluator].getName
+    SQLConf.ADAPTIVE_CUSTOM_COST_EVALUATOR_CLASS.key -> classOf[SpringbokCostEvaluator].getName
 
   /** From Spark 4.0 on. */
   private val providers = "spark.sql.extendedExplainProviders"

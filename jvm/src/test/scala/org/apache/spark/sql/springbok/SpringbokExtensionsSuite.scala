@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.springbok.DependencyBlindCostEvaluator
+import org.apache.spark.sql.execution.springbok.SpringbokCostEvaluator
 import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
@@ -61,11 +61,11 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     val s = spark.newSession()
     def evaluator = s.conf.getOption("spark.sql.adaptive.customCostEvaluatorClass")
     assert(
-      s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[DependencyBlindCostEvaluator].getName)
+      s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[SpringbokCostEvaluator].getName)
     )
     s.sql("RESET")
     assert(
-      s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[DependencyBlindCostEvaluator].getName)
+      s.sql("SELECT 1").count() == 1 && evaluator.contains(classOf[SpringbokCostEvaluator].getName)
     )
   }
 

@@ -4,7 +4,7 @@ import java.nio.file.Files
 
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
-import org.apache.spark.sql.springbok.conf.{JoinConf, PlanningConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, PlanningConf}
 
 /**
  * The Spark context that suites share, each with a session of its own. Starting a context and compiling its first queries
@@ -61,6 +61,8 @@ object TestContext {
       .config(JoinConf.BROADCAST_BYTES_LIMIT.key, JoinConf.BROADCAST_BYTES_LIMIT.defaultValueString)
       // Tests have little data.
       .config(PlanningConf.BUDGET.key, "0")
+      // A slow machine must not change plans.
+      .config(FilterConf.MAX_IDLE.key, "600000")
       .config("spark.sql.warehouse.dir", Files.createTempDirectory("warehouse").toString)
     settings.foreach { case (k, v) => builder.config(k, v) }
     val session = builder.getOrCreate().asInstanceOf[SparkSession]

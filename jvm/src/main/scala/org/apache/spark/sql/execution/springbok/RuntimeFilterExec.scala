@@ -6,25 +6,22 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.ExchangeQueryStageExec
-import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, PrintedAs, RowFilter}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.SourceKey
-import org.apache.spark.sql.springbok.physical.LateFilter
-import org.apache.spark.sql.springbok.record.{FilterRecord, PlanningState}
+import org.apache.spark.sql.springbok.keys.{SourceKey, TriedKey}
+import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 import org.apache.spark.sql.types.DataType
 
 /**
- * A runtime filter that waits for its build side: a filter dependency of the scan's stage. `source` is the same exchange as
- * the one below the join, so adaptive execution runs it once, before the stage of this scan. Then the filter is decided and
- * this node becomes an [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row. If the scan's stage is
- * the one of a broadcast join, it waits for the broadcast anyway, and `source` is a [[JoinedBuildSideExec]].
+ * A runtime filter that waits for its build side. `source` is the stage of the exchange below the join, or stands for the
+ * exchange as long as there is no stage. Once the stage has finished, the filter is decided and this node becomes an
+ * [[AppliedRuntimeFilterExec]]. If that does not happen, the node passes every row.
  *
  * {{{
  *   RuntimeFilter RF000 -> l_orderkey
  *   :- Scan parquet lineitem
- *   +- Exchange hashpartitioning(o_orderkey)      (not printed: it stands under the join)
+ *   +- FilterDependency            (not printed: the build side stands under the join)
  * }}}
  */
 case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: SparkPlan, source: SparkPlan)(
@@ -55,50 +52,30 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
     sourceKey,
     QueryPlan.normalizeExpressions(Option(info).fold(key)(_.identity(key)), child.output),
     child.canonicalized,
-    source.canonicalized
+    BuildSideExec.of(source).canonicalized
   )(null)
 
-  /** EXPLAIN goes this way: the build side's operators are numbered and shown under their join, not here once more. */
+  /** EXPLAIN goes this way: the build side is shown under its join. */
   override def foreachUp(f: SparkPlan => Unit): Unit = {
     child.foreachUp(f)
     f(this)
   }
 
-  // As a node with one child: the build side is printed where it belongs, under its join.
+  // As a node with one child.
   override protected def printedAs(maxFields: Int): SparkPlan =
     RuntimeFilterLine(simpleString(maxFields), child)
 
+  /** The same filter, for a scan that does not wait for it. */
+  def late(filter: LateFilter): AppliedRuntimeFilterExec = {
+    val test = Some(TriedKey.passing(key, LateContains(key, filter)))
+    val build = BuildSideExec.of(source).canonicalized
+    val f = AppliedRuntimeFilterExec(sourceKey, key, test, build, child)(info.copy(late = Some(filter)))
+    f.copyTagsFrom(this)
+    f
+  }
+
   override protected def withNewChildrenInternal(newLeft: SparkPlan, newRight: SparkPlan): RuntimeFilterExec =
     copy(child = newLeft, source = newRight)(info)
-}
-
-/**
- * In place of a broadcast that the join in the scan's own stage reads: adaptive execution must not find the same exchange a
- * second time, because a failure of the broadcast would be reported twice, as another error than Spark's. It is never run.
- *
- * @param exchange
- *   the broadcast under the join
- */
-case class JoinedBuildSideExec(@transient exchange: SparkPlan) extends LeafExecNode {
-  override def nodeName: String = "JoinedBuildSide"
-  override def output: Seq[Attribute] = Nil
-  override def simpleString(maxFields: Int): String = nodeName
-  override protected def doExecute(): RDD[InternalRow] = sparkContext.emptyRDD
-  override protected def doCanonicalize(): SparkPlan = exchange.canonicalized
-
-  /** The stage in which the broadcast has run, among the operators of the scan's stage. */
-  def stage(plan: SparkPlan): Option[ExchangeQueryStageExec] = plan.collectFirst {
-    case s: ExchangeQueryStageExec if s.canonicalized == canonicalized => s
-  }
-}
-
-object JoinedBuildSideExec {
-
-  /** A broadcast that has been started is what adaptive execution finds only once. */
-  def of(exchange: SparkPlan): SparkPlan = exchange match {
-    case e: Exchange => JoinedBuildSideExec(e)
-    case stage => stage
-  }
 }
 
 /** How a [[RuntimeFilterExec]] is printed. */
@@ -127,11 +104,13 @@ final private case class RuntimeFilterLine(line: String, child: SparkPlan) exten
  *   rest of a group that has no match might raise an error that the whole group does not
  * @param local
  *   whether the scan is in the stage of the broadcast join that the filter is of
+ * @param mayBeLate
+ *   whether it may arrive while its scan runs
  * @param late
  *   the filter as one that the scan does not wait for, if it is one
  */
 final case class FilterInfo(
-    query: PlanningState,
+    join: JoinState,
     record: FilterRecord,
     domain: Option[Double],
     saving: FilterCost.Saving,
@@ -140,6 +119,7 @@ final case class FilterInfo(
     pushable: Boolean = true,
     grouped: Boolean = false,
     local: Boolean = false,
+    mayBeLate: Boolean = false,
     late: Option[LateFilter] = None
 ) {
 

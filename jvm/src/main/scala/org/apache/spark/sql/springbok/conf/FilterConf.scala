@@ -73,10 +73,11 @@ object FilterConf extends ConfArea {
       )
     )
 
-  val MAX_DEPENDENCY_NODES: ConfigEntry[Int] =
+  val MAX_IDLE: ConfigEntry[Long] =
     expert(
-      number("runtimeFilter.maxDependencyNodes", 3000, _ >= 0, "The number must be 0 or more.")(
-        "Largest number of operators that the dependencies of scans on build sides may add to a plan. It bounds planning time."
+      time("runtimeFilter.maxIdle", 1000L, _ >= 0, "The time must be 0 or more ms.")(
+        "Time in ms for which all cores may be idle while a scan waits for a filter, even if the filter saves less. Then the " +
+          "scan starts, and its later tasks use the filter when it arrives."
       )
     )
 

@@ -99,13 +99,11 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "the query's hint NO_RUNTIME_FILTER_TARGET forbids it",
     "`/*+ NO_RUNTIME_FILTER_TARGET(t) */` keeps all filters away from a relation, `/*+ RUNTIME_FILTER_TARGET(t) */` asks for them whatever they cost."
   )
-  private val tooMany = declined.of1[String](
+  val tooManyFilters: Reason = declined.fixed(
     "TOO_MANY_FILTERS",
-    "the query has as many filters as it may have: {why}",
-    "They are counted by target scan, by the bytes of their bloom filters, and by the operators that they add to the plan."
+    "the query has as many filters as it may have, and the others save more",
+    "They are counted by target scan and by the bytes of their bloom filters."
   )
-  val tooManyFilters: Reason = tooMany("the others save more")
-  val planTooLarge: Reason = tooMany("this one would make the plan too large")
   private val off = declined.of1[String](
     "MODE",
     "{setting} does not allow it",
@@ -114,11 +112,10 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   def modeOff(mode: String): Reason = off(s"the mode $mode")
   val typesOff: Reason = off(s"the list ${FilterConf.TYPES.key}")
-  val reuseOff: Reason = declined.fixed(
-    "EXCHANGE_REUSE_OFF",
-    "exchanges are not reused, so the build side would run twice",
-    "Reuse is on by default in Spark. Switch it on again.",
-    Some("spark.sql.exchange.reuse")
+  val waitEnded: Reason = declined.fixed(
+    "WAIT_ENDED",
+    "the build side's stage took so long that waiting for it cost more than the filter would have saved",
+    "A task of the build side is slow, or few of its tasks are left. The scan started without the filter."
   )
   private val missing = declined.of1[String](
     "SUMMARY_INCOMPLETE",
@@ -132,7 +129,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   private val manyKeys = declined.of1[String](
     "TOO_MANY_KEYS",
     "the build side has too many keys: {why}",
-    "The driver merges one partial bloom filter per task and reads the keys of a broadcast relation. Both are limited by its heap.",
+    "The driver merges what each task sends, hashes of its keys or a bloom filter, and reads the keys of a broadcast relation. Both are limited by its heap.",
     by(FilterConf.BLOOM_MAX_BYTES)
   )
   def tooManyKeys(keys: Long, limit: Long): Reason =
@@ -142,7 +139,7 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   def bloomFull(falsePositives: Double): Reason =
     manyKeys(s"${Reason.percent(falsePositives)} of all keys would pass the largest bloom filter")
   val noBloom: Reason = manyKeys(
-    "they are too many for a list, and partial bloom filters would be too large to merge"
+    "they are too many for a list, and its tasks cannot send as many bytes as a bloom filter takes"
   )
   private val notPushed = new Topic("Runtime filters: not pushed down")
 

@@ -49,6 +49,9 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   /** Whether scans wait for the filters that were placed from a key, by the conjunct's number. */
   val scansWait: TrieMap[Int, ScanWait] = TrieMap.empty
 
+  /** The wait of scans for the stage that its filters come from. */
+  val stageWait: StageWait = new StageWait
+
   private val conjuncts = TrieMap.empty[(Sides[Expression], Option[Comparison]), Int]
 
   /**

@@ -11,8 +11,12 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{ExpandExec, GenerateExec, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{ENSURE_REQUIREMENTS, ShuffleExchangeExec}
-import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SharedRewrite, SparkShuffles}
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  FilterDependencyExec,
+  JoinedBuildSideExec
+}
+import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkShuffles}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost}
 import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates, StageTasks}
@@ -117,18 +121,18 @@ object ChooseShuffleWriter extends Rule[SparkPlan] {
       other.copyTagsFrom(e)
       other
     }
-    val rewrite = new SharedRewrite((p, children) =>
-      p.mapChildren(children) match {
-        case e: ShuffleExchangeExec if chosen.exists(_ eq p) => changed(e)
-        // It finds its build side's stage by the canonical form.
-        case f: AppliedRuntimeFilterExec if f.late.isDefined =>
-          f.withSource(f.source.transformDown {
-            case e: ShuffleExchangeExec if canonical(e) => changed(e)
-          })
-        case same => same
-      }
-    )
-    if (chosen.isEmpty) plan else rewrite(plan)
+    // Filters know their build side by the canonical form.
+    def known(source: SparkPlan): SparkPlan = source.canonicalized.transformDown {
+      case e: ShuffleExchangeExec if canonical(e) => changed(e)
+    }
+    def rewritten(p: SparkPlan): SparkPlan = p.mapChildren(rewritten) match {
+      case e: ShuffleExchangeExec if chosen.exists(_ eq p) => changed(e)
+      case f: AppliedRuntimeFilterExec if f.late.isDefined => f.withSource(known(f.source))
+      case d: FilterDependencyExec => d.copy(exchange = known(d.exchange))(d.waiting)
+      case j: JoinedBuildSideExec => j.copy(exchange = known(j.exchange))
+      case same => same
+    }
+    if (chosen.isEmpty) plan else rewritten(plan)
   }
 }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{SummarizeKeysExec, SummaryPlan}
-import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, SharedRewrite, Sides}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, Sides}
 import org.apache.spark.sql.springbok.keys.{BuildKey, FilterKey, SourceKey}
 import org.apache.spark.sql.springbok.physical.PhysicalRows
 
@@ -30,16 +30,12 @@ private[springbok] object BuildSides {
   }
 
   /**
-   * The build side with a summary under this exchange, and the exchange itself. Equal exchanges get the summary as well,
-   * because Spark runs the first of them that it comes to. A stage that runs already stays as it is. Nodes that stand in
-   * several places, as filter dependencies do, stay the same objects.
+   * The build side with a summary under this exchange. Equal exchanges get the summary as well, because Spark runs the first
+   * of them that it comes to. A stage that runs already stays as it is.
    */
-  def summarized(built: SparkPlan, exchange: SparkPlan, summary: SummaryPlan): (SparkPlan, SparkPlan) = {
-    val replaced = new SharedRewrite({
-      case (e: Exchange, _) if SharedExchanges.same(e, exchange) => marked(e, summary)
-      case (p, children) => p.mapChildren(children)
-    })
-    (replaced(built), replaced(exchange))
+  def summarized(built: SparkPlan, exchange: SparkPlan, summary: SummaryPlan): SparkPlan = built match {
+    case e: Exchange if SharedExchanges.same(e, exchange) => marked(e, summary)
+    case p => p.mapChildren(summarized(_, exchange, summary))
   }
 
   /**
@@ -47,22 +43,20 @@ private[springbok] object BuildSides {
    * outside of the creation side that asks for the keys.
    */
   def summarizedAlike(plan: SparkPlan): SparkPlan = {
-    // A node stands in several places. In the order of the plan: it is the order of the filters in a summary's label.
-    val seen = new IdentityHashMap[SparkPlan, Exchange]()
-    val all = plan.collect { case e: Exchange if seen.put(e, e) == null => e }
+    // In the order of the plan: it is the order of the filters in a summary's label.
+    val all = plan.collect { case e: Exchange => e }
     val summaries = all.flatMap(e => summary(e).map(e -> _))
     def wanted(e: Exchange): Option[SummaryPlan] =
       summaries.collect { case (m, s) if SharedExchanges.same(e, m) => s }.distinct.reduceOption(_ + _)
     val changed = new IdentityHashMap[SparkPlan, SummaryPlan]()
     if (summaries.nonEmpty)
       for (e <- all; s <- wanted(e) if !summary(e).contains(s)) changed.put(e, s): Unit
-    if (changed.isEmpty) plan
-    else
-      new SharedRewrite({
-        case (e: Exchange, children) if changed.containsKey(e) =>
-          marked(bare(e).mapChildren(children).asInstanceOf[Exchange], changed.get(e))
-        case (p, children) => p.mapChildren(children)
-      })(plan)
+    def rewritten(p: SparkPlan): SparkPlan = p match {
+      case e: Exchange if changed.containsKey(e) =>
+        marked(bare(e).mapChildren(rewritten).asInstanceOf[Exchange], changed.get(e))
+      case _ => p.mapChildren(rewritten)
+    }
+    if (changed.isEmpty) plan else rewritten(plan)
   }
 
   private def summary(e: Exchange): Option[SummaryPlan] = SummarizeKeysExec.summaryOf(e).map(_.plan)
@@ -158,14 +152,11 @@ private[springbok] object BuildSides {
     })
 
   /** Whether the stage of this exchange has finished. */
-  def finished(exchange: SparkPlan): Boolean = exchange match {
-    case q: QueryStageExec => q.isMaterialized
-    case _ => false
-  }
+  def finished(exchange: SparkPlan): Boolean = finishedStage(exchange).isDefined
 
-  /** The number of operators that a filter dependency on this exchange adds to the plan. A stage counts as one. */
-  def nodes(p: SparkPlan): Int = p match {
-    case _: QueryStageExec => 1
-    case _ => 1 + p.children.map(nodes).sum
+  /** The stage of this exchange, if it has finished. */
+  def finishedStage(exchange: SparkPlan): Option[ExchangeQueryStageExec] = exchange match {
+    case q: ExchangeQueryStageExec if q.isMaterialized => Some(q)
+    case _ => None
   }
 }

@@ -110,9 +110,6 @@ final private[springbok] case class Candidate(
       FilterBudget.Share(targets.size.toLong, key.bloomBytes)
     )
   }
-
-  /** The number of operators that its filter dependencies add to the plan. */
-  def nodes: Int = BuildSides.nodes(key.exchange) * targets.count(t => waits(t) && !local(t))
 }
 
 private[springbok] object Candidate {

@@ -12,7 +12,8 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.springbok.{
   AppliedRuntimeFilterExec,
-  JoinedBuildSideExec,
+  BuildSideExec,
+  NoRowsExec,
   RuntimeFilterExec,
   SummarizeKeysExec
 }
@@ -110,8 +111,8 @@ private[sql] object Determinism {
         _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: WholeStageCodegenExec | _: InputAdapter |
         _: ColumnarToRowExec | _: SummarizeKeysExec | _: RuntimeFilterExec | _: BatchScanExec |
         _: AdaptiveSparkPlanExec | _: TableCacheQueryStageExec | _: InMemoryTableScanExec |
-        _: AppliedRuntimeFilterExec | _: JoinedBuildSideExec | _: AQEShuffleReadExec | _: QueryStageExec |
-        _: ReusedExchangeExec =>
+        _: AppliedRuntimeFilterExec | _: BuildSideExec | _: NoRowsExec | _: AQEShuffleReadExec |
+        _: QueryStageExec | _: ReusedExchangeExec =>
       true
     case HiveScan(table) => HiveScan.ofFiles(table)
     // Which rows lie in one partition may differ.

@@ -53,8 +53,7 @@ final private[springbok] class FilterDirection(
     else {
       val sources = sides.flatMap(s => FilterSource.of(j, s, Sides.children(j)(s), rows).map(s -> _)).toMap
       val usable = sides.filter(s => sources.contains(s) && repeatable(j, s))
-      if (!conf.exchangeReuseEnabled) Left(Reason.reuseOff)
-      else if (sources.isEmpty) Left(Reason.noSource)
+      if (sources.isEmpty) Left(Reason.noSource)
       else if (usable.isEmpty) Left(Reason.indeterminate)
       else Right(best(j, preferred(j, usable, sources), sources))
     }

@@ -39,12 +39,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
 
   private def walk(refused: Map[FilterBudget.Key, Reason]): (SparkPlan, PlacedFilters) = {
     val filters =
-      new PlacedFilters(
-        refused,
-        planning.conf.getConf(FilterConf.MAX_DEPENDENCY_NODES),
-        targets,
-        planning
-      )
+      new PlacedFilters(refused, targets, planning)
     val placed = new Walk(filters).down(plan, Nil)
     (if (targets.readsTwice) BuildSides.summarizedAlike(placed) else placed, filters)
   }
@@ -88,7 +83,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
           }
       }
 
-    /** The creation side is finished first, so that it has its own filters when it is copied to the scans. */
+    /** The creation side is finished first: the canonical form that scans know it by has its own filters. */
     private def filtered(
         j: BaseJoinExec,
         state: JoinState,
@@ -123,6 +118,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     /** The creation side with a summary of the keys that filters are made of, and those filters. */
     private def make(built: SparkPlan, side: CreationSide): (SparkPlan, Seq[PendingFilter]) = {
       val source = side.source
+      BuildSides.finishedStage(source.exchange).foreach(side.state.stageWait.finished)
       for (on <- FilterConjunct.of(side.join, side.side) if !source.conjuncts.exists(_.index == on.index))
         decline(side.state, on, Reason.noSource)
       val placed = source.conjuncts.flatMap { on =>
@@ -137,9 +133,8 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (placed.isEmpty && late.isEmpty) (built, Nil)
       else {
         val exchange = source.exchange
-        val (marked, dependency) =
-          BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
-        (marked, placed.map(_.pending(dependency)))
+        val marked = BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
+        (marked, placed.map(_.pending(exchange)))
       }
     }
 

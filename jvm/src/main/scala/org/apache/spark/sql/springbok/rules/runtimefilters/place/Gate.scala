@@ -103,12 +103,13 @@ private[place] object Gate {
 
   private case object WaitsOrMayBeLate extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
+      val over = c.key.side.state.stageWait.isOver
       val wait =
-        if (c.key.hinted) ScanWait(waits = true, c.benefitMs)
+        if (c.key.hinted && !over) ScanWait(waits = true, c.benefitMs)
         else planning.waiting.scansWait(c.key, c.benefitMs)
       val decided = c.copy(waiting = Some(wait))
       val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))
-      on(decided, left, Reason.noWaiting)
+      on(decided, left, if (over) Reason.waitEnded else Reason.noWaiting)
     }
   }
 }

@@ -6,14 +6,14 @@ import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.{
-  AppliedRuntimeFilterExec,
+  FilterDependencyExec,
   FilterInfo,
   JoinedBuildSideExec,
   RuntimeFilterExec
 }
 import org.apache.spark.sql.springbok.catalyst.JoinSide
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, TriedKey}
-import org.apache.spark.sql.springbok.physical.{LateContains, PhysicalRows}
+import org.apache.spark.sql.springbok.physical.PhysicalRows
 
 /**
  * A filter on its way down to its scans.
@@ -59,15 +59,12 @@ private[springbok] object PendingFilter {
   }
 
   private def operator(f: PendingFilter, info: FilterInfo, scan: SparkPlan): SparkPlan = {
-    val key = TriedKey.guarded(f.key)
-    info.late match {
-      case None =>
-        val source = if (info.local) JoinedBuildSideExec.of(f.source) else f.source
-        RuntimeFilterExec(f.sourceKey, key, scan, source)(info)
-      case Some(late) =>
-        val test = Some(TriedKey.passing(key, LateContains(key, late)))
-        AppliedRuntimeFilterExec(f.sourceKey, key, test, f.source.canonicalized, scan)(info)
-    }
+    val source =
+      if (BuildSides.finished(f.source)) f.source
+      else if (info.local) JoinedBuildSideExec(f.source)
+      else FilterDependencyExec(f.source)(info.join.stageWait)
+    val filter = RuntimeFilterExec(f.sourceKey, TriedKey.guarded(f.key), scan, source)(info)
+    info.late.fold[SparkPlan](filter)(filter.late)
   }
 }
 
@@ -104,13 +101,7 @@ private[springbok] object FilterSource {
         }
     }
 
-  /**
-   * The shuffles that all values of a key have passed, and the key there.
-   *
-   * The search stops at an aggregate or a window's limit. Adaptive execution replaces the logical node of an aggregate by
-   * the stage of the exchange in its middle, and finds it by the first operator that implements the node. With a filter
-   * dependency that would be the wrong one.
-   */
+  /** The shuffles that all values of a key have passed, and the key there. The search stops at groups. */
   private def below(p: SparkPlan, key: Expression): Seq[(SparkPlan, Expression)] = p match {
     case _: ShuffleExchangeExec | _: ShuffleQueryStageExec => Seq(p -> key)
     case _: UnionExec => Nil

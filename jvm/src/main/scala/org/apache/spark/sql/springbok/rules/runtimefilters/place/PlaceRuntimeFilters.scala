@@ -3,12 +3,17 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
+import org.apache.spark.sql.execution.springbok.{
+  AppliedRuntimeFilterExec,
+  RuntimeFilterExec,
+  SummarizeKeysExec
+}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{OtherColumnarRules, ResultLimit, RuleGuard}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, FilterConf, FilterMode, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates}
+import org.apache.spark.sql.springbok.keys.KeySummary
+import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates, StageTasks}
 import org.apache.spark.sql.springbok.record.{FilterRecord, FilterState, JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -19,7 +24,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * {{{
  *   SortMergeJoin l_orderkey = o_orderkey           SortMergeJoin l_orderkey = o_orderkey
  *   :- Exchange                                     :- Exchange
- *   :  +- Scan lineitem                         =>  :  +- RuntimeFilter RF000 -> l_orderkey   (second child: the
+ *   :  +- Scan lineitem                         =>  :  +- RuntimeFilter RF000 -> l_orderkey   (depends on the
  *   +- Exchange                                     :     +- Scan lineitem                      exchange below)
  *      +- Filter                                    +- Exchange
  *         +- Scan orders                               +- RuntimeFilterSource RF000 <- o_orderkey
@@ -29,8 +34,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  *
  * Runs after `EnsureRequirements`, on the first plan and on each re-planning of adaptive execution, which finds the same
  * filters again. It works from the root down and finishes a join's creation side before it enters the application side. So a
- * filter dependency holds the creation side with its own filters, the copies agree with what stands under the joins, and
- * there is no cycle.
+ * filter knows the creation side with its own filters, and there is no cycle.
  *
  * '''When''': the join drops rows of the application side without a match (inner; semi and right outer on the left; semi, left
  * outer and anti on the right); the creation side comes out of an exchange (see [[FilterSource.of]]) and is deterministic; the
@@ -132,6 +136,22 @@ final private[springbok] class FilterPlanning(
 
   /** Bytes of the summary of one task. Spark drops the result of any task, of a shuffle as well, that is above its limit. */
   def taskBytes: Long = math.min(cluster.summaryLimit, resultLimit / 4)
+
+  /**
+   * Size in bytes of the bloom filter that the tasks of an exchange can send; None if they cannot send what it takes.
+   *
+   * @param keys,
+   *   rows expected distinct keys and rows of the exchange
+   * @param planned
+   *   the size in bytes that the keys call for
+   */
+  def sent(exchange: SparkPlan, keys: Double, rows: Double, planned: Long): Option[Long] = {
+    val running = SummarizeKeysExec.summaryOf(exchange).map(_.tasks).filter(_ > 0).map(_.toDouble)
+    val stage = SummarizeKeysExec.exchangeOf(exchange).children.head
+    val tasks = running.getOrElse(new StageTasks(this.rows(_), cluster.cores, conf)(stage))
+    val share = math.min((mergeBytes(exchange) / tasks).toLong, taskBytes)
+    KeySummary.sent(planned, math.min(keys, rows / tasks), share)
+  }
 
   private def resultLimit = ResultLimit.bytes(SparkSession.active.sparkContext.conf)
 

@@ -46,19 +46,15 @@ final private[springbok] case class PlacedKey(
  *
  * @param refused
  *   the keys that the budget refuses, and why
- * @param maxNodes
- *   the most operators that filter dependencies may add to the plan
  */
 final private[springbok] class PlacedFilters(
     refused: Map[FilterBudget.Key, Reason],
-    maxNodes: Int,
     targets: FilterTargets,
     planning: FilterPlanning
 ) {
   private val asked = mutable.LinkedHashMap.empty[FilterBudget.Key, FilterBudget.Request]
   private val made = mutable.Set.empty[FilterRecord]
   private val sides = mutable.Map.empty[JoinState, JoinSide]
-  private var nodes = 0
 
   /** What was asked of the budget. */
   def requests: Seq[FilterBudget.Request] = asked.values.toSeq
@@ -76,9 +72,7 @@ final private[springbok] class PlacedFilters(
       candidate <- Candidate.of(key)
       worth <- Gate.pass(candidate, planning, targets)
       _ = asked.getOrElseUpdate(key.id, worth.request(planning))
-      _ <- Either.cond(nodes + worth.nodes <= maxNodes, (), Reason.planTooLarge)
     } yield {
-      nodes += worth.nodes
       sides += key.side.state -> key.side.side
       placed(worth)
     }
@@ -88,6 +82,7 @@ final private[springbok] class PlacedFilters(
     c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
     if (!c.targets.forall(c.waits)) state.lateFilters = true
     val at = c.targets.map(t => PlacedAt(t.column.exprId, info(c, t, record(c, t))))
+    for (a <- at if c.scansWait) state.stageWait.add(a.info.record, planning.waiting.mostIdleMs(c))
     // What a late filter retains depends on when it arrives.
     val retained = c.key.retained.filter(_ => c.scansWait)
     PlacedKey(c.applicationKey, c.sourceKey, at.distinctBy(_.target), retained, c.key.bloomBytes)
@@ -110,7 +105,7 @@ final private[springbok] class PlacedFilters(
 
   private def info(c: Candidate, t: Target, record: FilterRecord): FilterInfo =
     FilterInfo(
-      c.key.side.state.query,
+      c.key.side.state,
       record,
       c.key.estimate.flatMap(_.domain),
       t.saving,
@@ -119,6 +114,7 @@ final private[springbok] class PlacedFilters(
       targets.pushable(t.at),
       t.grouped,
       local = c.local(t),
+      mayBeLate = planning.waiting.mayBeLate(c.key, t),
       late = Option.unless(c.waits(t))(planning.waiting.lateFilter())
     )
 }

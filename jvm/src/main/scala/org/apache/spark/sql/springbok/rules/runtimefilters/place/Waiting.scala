@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{ExchangeQueryStageExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeExec}
-import org.apache.spark.sql.execution.springbok.{RuntimeFilterExec, SummarizeKeysExec}
+import org.apache.spark.sql.execution.springbok.{BuildSideExec, RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
@@ -28,6 +28,7 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
     setting match {
       case _ if BuildSides.finished(key.exchange) =>
         decided.fold(ScanWait(waits = true, benefitMs))(_.copy(waits = true))
+      case _ if join.stageWait.isOver => ScanWait(waits = false, benefitMs)
       case FilterWait.Always => ScanWait(waits = true, benefitMs)
       case FilterWait.Never => ScanWait(waits = false, benefitMs)
       case _ => decided.getOrElse(byCost(key, benefitMs))
@@ -53,6 +54,11 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
       case _ => false
     }
   }
+
+  /** Time in ms of all cores that may be lost while the scans of a key wait: what its filters save, but at least the setting. */
+  def mostIdleMs(c: Candidate): Double =
+    if (always || c.key.hinted) Double.PositiveInfinity
+    else math.max(conf.getConf(FilterConf.MAX_IDLE).toDouble, c.benefitMs)
 
   def lateFilter(): LateFilter = LateFilterServer.register(waitMs)
 }
@@ -89,7 +95,7 @@ final private[springbok] class BuildTime(
     case f: RuntimeFilterExec if !f.waits => stage(f.child)
     case f: RuntimeFilterExec =>
       val scan = stage(f.child)
-      scan.copy(belowMs = math.max(scan.belowMs, idleMs(f.source)))
+      scan.copy(belowMs = math.max(scan.belowMs, idleMs(BuildSideExec.of(f.source))))
     case _ if p.children.isEmpty => Work(count(p) * p.output.size * FilterCost.decode, tasks(p), 0)
     case _ =>
       val below = p.children.map(stage)

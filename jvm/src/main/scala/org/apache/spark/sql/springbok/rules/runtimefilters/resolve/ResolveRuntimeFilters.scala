@@ -2,9 +2,12 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.springbok.{JoinedBuildSideExec, RuntimeFilterExec}
+import org.apache.spark.sql.execution.springbok.{BuildSideExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.{OwnClasses, RuleGuard}
+import org.apache.spark.sql.springbok.conf.FilterConf
+import org.apache.spark.sql.springbok.physical.LateFilterServer
 import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{FilterState, FilterTiming}
 
 /**
  * Decides runtime filters when the stage of their scan is about to be created. Then their build side has finished, and its
@@ -23,7 +26,7 @@ import org.apache.spark.sql.springbok.reason.Reason
  *
  * '''Why the answer cannot change''': only rows whose key is null or not on the build side are removed, and placing made
  * sure that the join drops these rows. A summary is used only if every map partition has reported; a broadcast relation is
- * always complete. If a summary is missing or incomplete, the filter passes every row.
+ * always complete. If a summary is missing or incomplete, or the wait for it has ended before, the filter passes every row.
  *
  * '''Settings''': `spark.springbok.runtimeFilter.*`.
  */
@@ -33,19 +36,29 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     OwnClasses.makeVisible(): Unit
     if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
     else {
-      def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.query }
+      def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.join.query }
       RuleGuard("ResolveRuntimeFilters", dropped(plan), record) {
         plan.transformUp { case f: RuntimeFilterExec =>
-          new FilterDecision(withStage(f, plan), conf).resolved
+          BuildSideExec
+            .stage(f.source, plan)
+            .fold(unfinished(f))(s => new FilterDecision(f.copy(source = s)(f.info), conf).resolved)
         }
       }
     }
   }
 
-  private def withStage(f: RuntimeFilterExec, plan: SparkPlan): RuntimeFilterExec = f.source match {
-    case j: JoinedBuildSideExec =>
-      j.stage(plan).fold(f)(s => f.withNewChildren(Seq(f.child, s)).asInstanceOf[RuntimeFilterExec])
-    case _ => f
+  /** The scan does not wait any longer. If it can, it uses the filter when it arrives. */
+  private def unfinished(f: RuntimeFilterExec): SparkPlan = {
+    val record = f.info.record
+    if (f.info.mayBeLate) {
+      f.info.join.lateFilters = true
+      record.transition(s => s.placement.fold(s)(p => FilterState.Late(p.copy(timing = FilterTiming.Late))))
+      val late = LateFilterServer.register(conf.getConf(FilterConf.WAIT_TIME))
+      f.late(late)
+    } else {
+      record.decline(if (f.waits) Reason.waitEnded else Reason.noSummary)
+      f.child
+    }
   }
 
   private def dropped(plan: SparkPlan): SparkPlan = plan.transformUp { case f: RuntimeFilterExec =>

@@ -90,7 +90,7 @@ class SeparateGroupsSuite extends SpringbokTest {
 
   test("an exchange that no filter is read from is taken back") {
     val sql = s"SELECT count(*), sum(b.v) FROM big b LEFT SEMI JOIN $few g ON b.k = g.k"
-    conf(FilterConf.MAX_DEPENDENCY_NODES.key -> "1") {
+    conf(FilterConf.MAX_NUMBER.key -> "0") {
       val df = same(sql)
       assert(filtered(df).isEmpty && exchanges(df) == without(sql) && !noted(df))
     }

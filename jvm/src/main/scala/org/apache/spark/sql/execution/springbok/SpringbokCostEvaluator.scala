@@ -11,24 +11,15 @@ import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinState
 
 /**
- * Spark's own cost of a plan in adaptive execution, its number of shuffles, with two exceptions.
- *
- *   - The build sides that filter dependencies attach to scans are not counted: they run once, under their joins.
- *   - Of two plans the one with fewer revoked broadcasts wins, whatever it shuffles. A broadcast is revoked if the sizes that
- *     are known by now speak against it. Otherwise a broadcast planned on a wrong estimate could never become a shuffle. A
- *     broadcast that runs already is a stage and does not count.
+ * Spark's own cost of a plan in adaptive execution, its number of shuffles, with one exception: of two plans the one with
+ * fewer revoked broadcasts wins, whatever it shuffles. A broadcast is revoked if the sizes that are known by now speak against
+ * it. Otherwise a broadcast planned on a wrong estimate could never become a shuffle. A broadcast that runs already is a stage
+ * and does not count.
  */
-class DependencyBlindCostEvaluator extends CostEvaluator {
+class SpringbokCostEvaluator extends CostEvaluator {
   override def evaluateCost(plan: SparkPlan): Cost = {
-    val bare = withoutDependencies(plan)
-    val shuffles = SparkAdaptive.costEvaluator(SQLConf.get).evaluateCost(bare)
-    PlanCost(bare.collect { case j: BaseJoinExec if isRevoked(j) => j }.size, shuffles)
-  }
-
-  /** The plan without the build sides that are attached to scans. */
-  private def withoutDependencies(p: SparkPlan): SparkPlan = p match {
-    case f: RuntimeFilterExec => withoutDependencies(f.child)
-    case _ => p.mapChildren(withoutDependencies)
+    val shuffles = SparkAdaptive.costEvaluator(SQLConf.get).evaluateCost(plan)
+    PlanCost(plan.collect { case j: BaseJoinExec if isRevoked(j) => j }.size, shuffles)
   }
 
   private def isRevoked(j: BaseJoinExec): Boolean = j match {
