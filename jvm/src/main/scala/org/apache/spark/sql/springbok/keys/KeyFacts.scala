@@ -15,12 +15,19 @@ import org.apache.spark.unsafe.types.UTF8String
  * What is known of one key's values on the build side. Partial facts can be united; adding a partial twice changes nothing
  * but `rows`, and so nothing is decided by `rows`. Integral keys are held as `Long`, whatever their type.
  *
+ * It begins with a list of values. Of more keys, hashes are kept as long as they take fewer bytes than the bloom filter that
+ * comes after them: a task of many has few of the stage's keys.
+ *
  * @param values
  *   all distinct non-null values, null once there were more than the limit, or took too many bytes
+ * @param bloomBytes
+ *   size of the bloom filter, 0 if none may be made
  * @param bloom
- *   null as long as `values` is not, or if none may be made
+ *   null as long as there are `values` or hashes, or if none may be made
  * @param listBytes
  *   most bytes of listed values that are not integral
+ * @param hashBytes
+ *   most bytes of hashes
  */
 final class KeyFacts(
     val dataType: DataType,
@@ -29,8 +36,10 @@ final class KeyFacts(
     var rows: Long = 0,
     var values: JHashSet[Any] = new JHashSet[Any](),
     var bloom: SplitBlockBloom = null,
-    listBytes: Long = KeyFacts.maxListedBytes
+    listBytes: Long = KeyFacts.maxListedBytes,
+    hashBytes: Long = 0
 ) extends Serializable {
+  private var hashes: KeyHashes = null
   private val long = KeyType.isLong(dataType)
   private var minLong = Long.MaxValue
   private var maxLong = Long.MinValue
@@ -50,14 +59,13 @@ final class KeyFacts(
   def addLong(value: Long): Unit = {
     if (value < minLong) minLong = value
     if (value > maxLong) maxLong = value
-    if (values == null) { if (bloom != null) bloom.put(KeyType.hashLong(value)) }
-    else list(value)
+    if (values == null) put(KeyType.hashLong(value)) else list(value)
   }
 
   /** Adds a non-null value of any other key, which may be reused by the caller afterwards. */
   def add(value: Any): Unit = {
     widen(value, value)
-    if (values == null) { if (bloom != null) bloom.put(KeyType.hash(value, dataType)) }
+    if (values == null) put(KeyType.hash(value, dataType))
     else if (!values.contains(value)) list(keep(value))
   }
 
@@ -79,16 +87,28 @@ final class KeyFacts(
         listedBytes = values.asScala.iterator.map(KeyFacts.bytes(_)).sum
       if (values.size > limit || listedBytes > listBytes) overflow()
     } else {
-      val theirs = asBloom(other)
-      bloom = if (theirs == null) null else Option(asBloom(this)).map(_.union(theirs)).orNull
-      values = null
+      toBloom()
+      if (bloom != null) bloom = other.addedTo(bloom)
     }
     this
   }
 
+  /** A bloom filter with these keys as well; null if they were not kept. */
+  private def addedTo(b: SplitBlockBloom): SplitBlockBloom =
+    if (values == null && hashes == null) { if (bloom == null) null else b.union(bloom) }
+    else {
+      foreachHash(b.put)
+      b
+    }
+
+  private def foreachHash(f: Long => Unit): Unit =
+    if (values != null) values.asScala.foreach(v => f(KeyType.hash(v, dataType)))
+    else if (hashes != null) hashes.foreach(f)
+
   /** Distinct non-null values, exact while they are listed, else estimated from the bloom filter. */
   def distinct: Option[Double] =
-    if (values != null) Some(values.size.toDouble) else Option(bloom).map(_.estimatedKeys)
+    if (values != null) Some(values.size.toDouble)
+    else Option(hashes).map(_.size.toDouble).orElse(Option(bloom).map(_.estimatedKeys))
 
   /**
    * Integral keys as values of the column that they are a linear function of, from its domain. Keys that the function has for
@@ -112,7 +132,8 @@ final class KeyFacts(
   def copy(): KeyFacts = {
     val v = if (values == null) null else new JHashSet[Any](values)
     val b = if (bloom == null) null else new SplitBlockBloom(bloom.words.clone())
-    val c = new KeyFacts(dataType, limit, bloomBytes, rows, v, b, listBytes)
+    val c = new KeyFacts(dataType, limit, bloomBytes, rows, v, b, listBytes, hashBytes)
+    c.hashes = if (hashes == null) null else hashes.copy()
     c.listedBytes = listedBytes
     c.minLong = minLong
     c.maxLong = maxLong
@@ -131,19 +152,31 @@ final class KeyFacts(
     if (values.size > limit || listedBytes > listBytes) overflow()
   }
 
-  private def overflow(): Unit = {
-    bloom = asBloom(this)
-    values = null
-  }
-
-  private def asBloom(f: KeyFacts): SplitBlockBloom =
-    if (f.values == null) f.bloom
-    else if (f.bloomBytes <= 0) null
-    else {
-      val b = SplitBlockBloom.ofBytes(f.bloomBytes)
-      f.values.asScala.foreach(v => b.put(KeyType.hash(v, dataType)))
-      b
+  private def put(hash: Long): Unit =
+    if (bloom != null) bloom.put(hash)
+    else if (hashes != null) {
+      hashes.add(hash)
+      if (hashes.bytes > hashBytes) toBloom()
     }
+
+  private def overflow(): Unit =
+    if (values.size * 8L > hashBytes) toBloom()
+    else {
+      val made = new KeyHashes
+      foreachHash(made.add)
+      hashes = made
+      values = null
+    }
+
+  /** Lists and hashes become a bloom filter. */
+  private def toBloom(): Unit = {
+    if (bloom == null && (values != null || hashes != null) && bloomBytes > 0) {
+      bloom = SplitBlockBloom.ofBytes(bloomBytes)
+      foreachHash(bloom.put)
+    }
+    values = null
+    hashes = null
+  }
 
   private def keep(value: Any): Any = value match {
     case s: UTF8String => s.copy()
@@ -162,5 +195,70 @@ object KeyFacts {
   private[springbok] def bytes(value: Any): Long = value match {
     case s: UTF8String => s.numBytes.toLong
     case _ => 16L
+  }
+}
+
+/** Distinct hashes of keys, eight bytes each. */
+final private[springbok] class KeyHashes(private var slots: Array[Long] = new Array(64))
+    extends Serializable {
+  // An empty slot is 0.
+  private var zero = false
+  private var filled = 0
+
+  def size: Int = filled + (if (zero) 1 else 0)
+
+  /** What they take when they are sent. */
+  def bytes: Long = size * 8L
+
+  def add(hash: Long): Unit =
+    if (hash == 0) zero = true
+    else if (insert(hash)) {
+      filled += 1
+      if (filled * 3L > slots.length * 2L) grow()
+    }
+
+  /** By the hash's lower half: the upper one picks a bloom filter's block. */
+  private def insert(hash: Long): Boolean = {
+    val mask = slots.length - 1
+    var at = hash.toInt & mask
+    while (slots(at) != 0 && slots(at) != hash) at = (at + 1) & mask
+    val isNew = slots(at) == 0
+    slots(at) = hash
+    isNew
+  }
+
+  private def grow(): Unit = {
+    val old = slots
+    slots = new Array(old.length * 2)
+    old.foreach(h => if (h != 0) insert(h): Unit)
+  }
+
+  def foreach(f: Long => Unit): Unit = {
+    if (zero) f(0)
+    slots.foreach(h => if (h != 0) f(h))
+  }
+
+  def copy(): KeyHashes = KeyHashes.of(toArray)
+
+  private def toArray: Array[Long] = {
+    val all = Array.newBuilder[Long]
+    foreach(all += _)
+    all.result()
+  }
+
+  private def writeReplace(): AnyRef = new KeyHashes.Sent(toArray)
+}
+
+private[springbok] object KeyHashes {
+  def of(hashes: Array[Long]): KeyHashes = {
+    // Two thirds of the slots are filled at most.
+    val made = new KeyHashes(new Array(Integer.highestOneBit(math.max(32, hashes.length * 3 / 2)) * 2))
+    hashes.foreach(made.add)
+    made
+  }
+
+  /** Without the empty slots. */
+  final private class Sent(hashes: Array[Long]) extends Serializable {
+    private def readResolve(): AnyRef = of(hashes)
   }
 }

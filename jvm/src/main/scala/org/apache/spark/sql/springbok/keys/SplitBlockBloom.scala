@@ -155,6 +155,10 @@ object SplitBlockBloom {
       FilterCost.test(b) + falsePositiveRate(keys, b) * savedNs
     }
 
+  /** The same; about 1 for more keys than can be told. */
+  def rate(keys: Double, bytes: Long): Double =
+    if (holds(keys, bytes)) falsePositiveRate(keys, bytes) else 1.0
+
   /** Whether most foreign keys may still be told; with more in a block their rate is long to compute. */
   private def holds(keys: Double, bytes: Long): Boolean = keys / (bytes / 32.0) < 64
 

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, SpringbokConf}
 
@@ -229,7 +230,11 @@ class FilterKeySuite extends SpringbokTest {
       "size(filter(a.a, x -> x > 0))",
       "CAST(from_json(concat('{\"id\":', a.i, '}'), 'id INT').id AS BIGINT)"
     )
-    for (key <- keys)
+    // Later versions of Spark generate code for more functions.
+    def interpreted(key: String) = execution(spark.sql(s"SELECT $key FROM arrays a")).analyzed.exists(
+      _.expressions.exists(_.exists(_.isInstanceOf[CodegenFallback]))
+    )
+    for (key <- keys.filter(interpreted))
       conf("spark.sql.autoBroadcastJoinThreshold" -> "-1", FilterConf.WAIT.key -> "ALWAYS") {
         val df = same(
           s"SELECT /*+ MERGE(a) */ count(*) FROM fact f JOIN arrays a ON f.id = $key WHERE a.few = 1"

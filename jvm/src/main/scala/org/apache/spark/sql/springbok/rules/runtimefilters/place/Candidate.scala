@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.FilterCost
-import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey}
+import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}
 
@@ -55,6 +55,18 @@ final private[springbok] class CreationKey(
   def source: Option[SourceKey] = BuildSides.sourceKey(exchange, side.join, side.side, on, planning.rows)
 
   lazy val bloomBytes: Long = planning.selectivity.bloomBytes(side.join, side.side, on)
+
+  /** The fraction of non-matching keys that will pass the bloom filter; None if the stage's tasks cannot send it. */
+  lazy val falsePositives: Option[Double] = {
+    val rows = planning.selectivity.creation(side.join, side.side, on)
+    rows.flatMap(_.rows).fold(Option(0.0)) { r =>
+      val keys = FilterKey
+        .only(on.creation)
+        .flatMap(rows.get.columns.get)
+        .fold(r.value)(c => math.min(c.remaining, r.value))
+      planning.sent(exchange, math.min(keys, r.value), r.value, bloomBytes).map(SplitBlockBloom.rate(keys, _))
+    }
+  }
 }
 
 /**
@@ -68,6 +80,8 @@ final private[springbok] class CreationKey(
  *   time in ms of all cores that the filters are expected to save
  * @param leastMs
  *   time in ms that they must save; 0 if they are made in any case
+ * @param falsePositives
+ *   the fraction of non-matching keys that are expected to pass
  * @param waiting
  *   whether all scans wait for the filters; None before that is decided
  */
@@ -78,6 +92,7 @@ final private[springbok] case class Candidate(
     targets: Seq[Target] = Nil,
     benefitMs: Double = 0,
     leastMs: Double = 0,
+    falsePositives: Double = 0,
     waiting: Option[ScanWait] = None
 ) {
 
@@ -96,7 +111,10 @@ final private[springbok] case class Candidate(
     else FilterTiming.Late
 
   /** The fraction of rows that is expected to pass. */
-  def retained: Double = key.retained.getOrElse(FilterCost.unknownRetained)
+  def retained: Double = {
+    val matching = key.retained.getOrElse(FilterCost.unknownRetained)
+    matching + (1 - matching) * falsePositives
+  }
 
   def request(planning: FilterPlanning): FilterBudget.Request = {
     val scans = targets.map(t => t.at.id -> planning.ms((1 - retained) * t.scanNs))

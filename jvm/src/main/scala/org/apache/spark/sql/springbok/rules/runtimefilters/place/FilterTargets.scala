@@ -42,6 +42,8 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableC
  *   what it would save to remove all rows there, in ns of one core
  * @param furtherNs
  *   the same of scans that are filtered in further hops
+ * @param skips
+ *   whether the scan can skip files or row groups by the range of the keys
  */
 final private[springbok] case class Target(
     at: SparkPlan,
@@ -50,7 +52,8 @@ final private[springbok] case class Target(
     sameStage: Boolean,
     grouped: Boolean,
     scanNs: Double,
-    furtherNs: Double
+    furtherNs: Double,
+    skips: Boolean
 ) {
   def benefitNs: Double = scanNs + furtherNs
 
@@ -131,8 +134,10 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
     if (isScan(p)) {
       // The best is assumed of an unknown scan.
       val rows = planning.rows(p).getOrElse(Double.PositiveInfinity)
-      val scanNs = rows * (way.saving.ns + skippedNs(p.collectLeaves().head, key))
-      val target = Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs)
+      val skippedNs = this.skippedNs(p.collectLeaves().head, key)
+      val scanNs = rows * (way.saving.ns + skippedNs)
+      val target =
+        Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs, skips = skippedNs > 0)
       Option.when(takes(p, key, way.grouped))(target).toSeq
     } else
       routes(p, key, way.grouped).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))

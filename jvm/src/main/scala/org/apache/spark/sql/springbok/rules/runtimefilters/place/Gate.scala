@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.springbok.conf.FilterMode
 import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.ScanWait
 
@@ -22,6 +23,7 @@ private[place] object Gate {
     ReachesScan,
     NotFilteredBySpark,
     Selective,
+    CanBeSent,
     AllowedByMode,
     WorthPlanning,
     WaitsOrMayBeLate
@@ -74,6 +76,24 @@ private[place] object Gate {
   private case object Selective extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
       c.key.notSelective.toLeft(c)
+  }
+
+  /** A scan must not wait for a filter that its build side's tasks cannot send, or that passes most rows. */
+  private case object CanBeSent extends Gate {
+    override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = c.sourceKey match {
+      case _: SourceKey.Shuffle if c.key.bloomBytes > 0 && !c.targets.exists(_.skips) =>
+        c.key.falsePositives match {
+          case None => Left(Reason.noBloom)
+          case Some(rate) =>
+            val sent = c.copy(falsePositives = rate)
+            Either.cond(
+              c.key.hinted || sent.retained <= 1 - planning.minRejection,
+              sent,
+              Reason.bloomFull(rate)
+            )
+        }
+      case _ => Right(c)
+    }
   }
 
   private case object AllowedByMode extends Gate {
