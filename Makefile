@@ -78,7 +78,7 @@ bench-check: $(BENCH) $(JAR)  ## the same; fails if a query lost more than its n
 	$(BENCHMARKS) run $(SUITE) --scale $(SCALE) --layout $(LAYOUT) --arms $(ARMS) --runs $(RUNS) --queries $(QUERIES) --check $(MORE)
 
 bench-scale: $(BENCH) $(JAR)  ## the driver's work as clusters, plans and tables grow
-	for study in filter-merging shuffle-writing planning-joins planning-files; do $(BENCHMARKS) $$study || exit 1; done
+	for study in build-tasks shuffle-writing planning-joins planning-files; do $(BENCHMARKS) $$study || exit 1; done
 
 bench-planning bench-estimates: bench-%: $(BENCH) $(JAR)  ## planning time, and row estimates, of the TPC-DS queries
 	$(BENCHMARKS) $* --queries $(QUERIES)

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from benchmarks.harness.results import Table
 from benchmarks.studies import (
+    build_tasks,
     computed_keys,
     duckdb_times,
     estimates,
-    filter_merging,
     first_query,
     heaps,
     iterative,
@@ -39,10 +39,10 @@ class Study(Protocol):
 
 
 STUDIES: dict[str, Study] = {
+    "build-tasks": build_tasks,
     "computed-keys": computed_keys,
     "duckdb": duckdb_times,
     "estimates": estimates,
-    "filter-merging": filter_merging,
     "first-query": first_query,
     "heaps": heaps,
     "iterative": iterative,

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from springbok.reports import report
 
 from benchmarks.harness import measure
-from benchmarks.studies import estimates, filter_merging
+from benchmarks.studies import build_tasks, estimates
 
 
 def test_figures_of_a_run(spark: SparkSession, tpch: Path) -> None:
@@ -20,10 +20,12 @@ def test_figures_of_a_run(spark: SparkSession, tpch: Path) -> None:
     assert run.figures.seconds > 0
 
 
-def test_merging_of_a_small_filter(spark: SparkSession) -> None:
-    head, row = filter_merging.measure(spark, [4096])
-    assert len(row) == len(head)
-    assert row[0] == "4,096"
+def test_a_filter_of_many_build_tasks(spark: SparkSession, tpch: Path, tmp_path: Path) -> None:
+    (tmp_path / "orders.parquet").symlink_to(tpch / "orders.parquet")
+    build_tasks.files(spark, tmp_path, 20)
+    assert spark.table("orders_in_files").rdd.getNumPartitions() <= 20
+    row = build_tasks.row(spark, build_tasks.QUERY.format(since="1998-06-01"), runs=1)
+    assert len(row) == len(build_tasks.HEAD) - 1
 
 
 def test_estimates_of_a_join_by_its_number(spark: SparkSession, tpch: Path) -> None:
