@@ -21,18 +21,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from springbok.document import Document, PartitioningText, ReasonText, TableColumns
+from springbok.document import Document, JoinText, ReasonText, TableColumns
 '''
 # Classes whose methods are written by hand.
-_BASES = {"report": "Document", "reason": "ReasonText", "partitioning": "PartitioningText", "table": "TableColumns"}
+_BASES = {"report": "Document", "reason": "ReasonText", "join": "JoinText", "table": "TableColumns"}
 # A failure is a dictionary: it has no class.
 _PLAIN = {"failure": "dict[str, str]"}
-# Required fields that the first reports of this format did not have.
+# Fields that the first reports of this format did not have.
 _DEFAULTS = {
     "resources.tasks_per_executor": "1",
     "resources.execution_memory_bytes": "0",
     "table.id": "0",
     "table.source": '"other"',
+    "join.condition": '""',
+    "alternative.text": '""',
+    "filter.name": '""',
+    "filter.effect": '""',
 }
 # What the schema does not describe; it follows the schema's own description, if there is one.
 _DOCS = {

@@ -7,7 +7,6 @@ from typing import Any
 
 from springbok.errors import SpringbokError
 from springbok.model import Join, ReportData, Side
-from springbok.render.words import apart, join_name, missing, size
 from springbok.settings import size_bytes
 
 # Spark allocates a hash relation in pages of up to this many bytes, however few rows it has.
@@ -41,9 +40,9 @@ def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
             continue
         known = _broadcast_bytes(j, side)
         if known is None:
-            yield f"{join_name(j)} broadcasts its {j.build} side, whose size is unknown."
+            yield f"{j} broadcasts its {j.build} side, whose size is unknown."
         elif known > limit:
-            yield "{} broadcasts {}, more than {}.".format(join_name(j), *apart(size, known, limit))
+            yield "{} broadcasts {}, more than {}.".format(j, *_apart(_size, known, limit))
 
 
 def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
@@ -51,7 +50,7 @@ def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
     if known is None:
         yield "It is unknown how much of an executor the joins may take."
     elif known > limit:
-        yield "The joins may take {} of an executor, more than {}.".format(*apart(size, known, limit))
+        yield "The joins may take {} of an executor, more than {}.".format(*_apart(_size, known, limit))
 
 
 def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
@@ -60,16 +59,23 @@ def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
         raise SpringbokError("max_q_error needs a run: use report(df) after df.collect(), or --run.")
     for j in r.joins:
         if j.q_error is not None and j.q_error > limit:
-            factors = apart(lambda n, digits: f"{n:,.{digits}f}x", j.q_error, limit)
-            yield "{} has an estimate that is off by {}, more than {}.".format(join_name(j), *factors)
+            factors = _apart(lambda n, digits: f"{n:,.{digits}f}x", j.q_error, limit)
+            yield "{} has an estimate that is off by {}, more than {}.".format(j, *factors)
 
 
 def _no(strategy: str, what: str) -> Check:
-    return lambda r, _: (f"{join_name(j)} is {what}." for j in r.joins if j.strategy == strategy)
+    return lambda r, _: (f"{j} is {what}." for j in r.joins if j.strategy == strategy)
 
 
 def _hints_followed(r: ReportData, _: Any) -> Iterable[str]:
-    return (f"{join_name(j)} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
+    return (f"{j} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
+
+
+def _no_missing_statistics(r: ReportData, _: Any) -> Iterator[str]:
+    if names := {t.name or "?" for t in r.tables if t.rows is None}:
+        yield f"Tables without statistics: {', '.join(sorted(names))}."
+    if columns := {f"{t.name or '?'}.{c}" for t in r.tables for c in t.missing_statistics if t.rows is not None}:
+        yield f"Join columns without statistics: {', '.join(sorted(columns))}."
 
 
 def _no_failures(r: ReportData, _: Any) -> Iterable[str]:
@@ -83,7 +89,7 @@ CONDITIONS: dict[str, Check] = {
     "no_cartesian": _no("cartesian", "a cartesian product"),
     "no_nested_loop": _no("broadcast nested loop", "a nested-loop join"),
     "no_sort_merge": _no("sort-merge", "a sort-merge join"),
-    "no_missing_statistics": lambda r, _: missing(r),
+    "no_missing_statistics": _no_missing_statistics,
     "hints_followed": _hints_followed,
     "no_failures": _no_failures,
 }
@@ -110,6 +116,18 @@ def _broadcast_bytes(j: Join, side: Side) -> float | None:
     if j.strategy != "broadcast hash" or seen >= 2 * _PAGE or side.observed_rows is None or width is None:
         return seen
     return min(seen, side.observed_rows * width)
+
+
+def _size(n: float, digits: int) -> str:
+    """A number of bytes: 12 B, 3.4 MB."""
+    power = min(5, (max(1, int(n)).bit_length() - 1) // 10)
+    return f"{n / 1024**power:.{digits if power else digits - 1}f} {('B', 'KB', 'MB', 'GB', 'TB', 'PB')[power]}"
+
+
+def _apart(show: Callable[[float, int], str], a: float, b: float) -> tuple[str, str]:
+    """Two numbers that a sentence compares, with as many more digits as tell them apart."""
+    digits = next((d for d in range(1, 5) if show(a, d) != show(b, d)), 1)
+    return show(a, digits), show(b, digits)
 
 
 def _bytes(name: str, value: Any) -> int:

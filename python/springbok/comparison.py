@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 from springbok._jvm import execution, gateway, spark_errors
 from springbok._server import check_query, is_classic, planned
 from springbok.model import Join, Reason
-from springbok.render.lines import WIDTH, section, wrap
-from springbok.render.words import effect, filter_name, keys, strategy
 from springbok.reports import Report, report
 from springbok.session import ENABLED, temporarily
 
@@ -61,7 +59,7 @@ class Comparison:
         return "\n".join(_text(self))
 
     def __repr__(self) -> str:
-        return f"<Comparison {'; '.join(_headline(self))}>"
+        return f"<Comparison {'; '.join(filter(None, (_counts(self), _verdict(self))))}>"
 
     def _repr_html_(self) -> str:
         return _html(self)
@@ -92,11 +90,12 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
         SpringbokError: see `report`; the query failed.
     """
     check_query(df)
-    if not is_classic(df.sparkSession):
+    spark = df.sparkSession
+    if not is_classic(spark):
         return _on_server(df, run=run)
-    query = execution(df)
     with spark_errors():
-        off, on = (_frame(query, df, enabled) for enabled in (False, True))
+        # The class of a classic DataFrame: it moved in Spark 4.0.
+        off, on = (type(df)(gateway(spark).dataset(execution(df), enabled), spark) for enabled in (False, True))
     if not run:
         return _comparison(report(off), report(on))
     with spark_errors(_FAILED):
@@ -150,11 +149,6 @@ def _comparison(off: Report, on: Report, *outcome: Any) -> Comparison:
     return Comparison(off, on, tuple(_pairs(off.joins, on.joins)), *outcome)
 
 
-def _frame(query: Any, df: DataFrame, enabled: bool) -> DataFrame:
-    # The class of a classic DataFrame: it moved in Spark 4.0.
-    return type(df)(gateway(df.sparkSession).dataset(query, enabled), df.sparkSession)
-
-
 def _pairs(off: Iterable[Join], on: Iterable[Join]) -> Iterable[JoinChange]:
     """The joins of both plans by type and keys: which side is left may differ."""
 
@@ -168,31 +162,24 @@ def _pairs(off: Iterable[Join], on: Iterable[Join]) -> Iterable[JoinChange]:
     for j in on:
         same = rest[identity(j)]
         before = same.pop(0) if same else None
-        yield JoinChange(
-            f"{j.type} {keys(j)}",
-            _strategy(before, swapped=before is not None and before.left_keys != j.left_keys),
-            strategy(j) if j.strategy else None,
-            j.reason,
-        )
-    for gone in rest.values():
-        for j in gone:
-            yield JoinChange(f"{j.type} {keys(j)}", strategy(j), None, None)
+        swapped = before is not None and before.left_keys != j.left_keys
+        yield JoinChange(f"{j.type} {j.condition}", _strategy(before, swapped=swapped), _strategy(j), j.reason)
+    for j in itertools.chain.from_iterable(rest.values()):
+        yield JoinChange(f"{j.type} {j.condition}", _strategy(j), None, None)
 
 
-def _strategy(j: Join | None, *, swapped: bool) -> str | None:
-    """What executes the join, its build side as the other plan calls it."""
+def _strategy(j: Join | None, *, swapped: bool = False) -> str | None:
+    """What executes the join, its build side as the other plan calls it if both have swapped sides."""
     if j is None or not j.strategy:
         return None
     build = {"left": "right", "right": "left"}[j.build] if j.build and swapped else j.build
     return j.strategy + (f", build {build}" if build else "")
 
 
-def _headline(c: Comparison) -> Iterator[str]:
-    """How much the plans differ, and what running them has shown."""
+def _counts(c: Comparison) -> str:
+    """How much the plans differ."""
     changed = sum(j.changed for j in c.joins)
-    yield f"Without and with Springbok: {changed} of {len(c.joins)} joins differ, {len(_used(c))} runtime filters"
-    if _verdict(c):
-        yield _verdict(c)
+    return f"Without and with Springbok: {changed} of {len(c.joins)} joins differ, {len(_used(c))} runtime filters"
 
 
 def _verdict(c: Comparison) -> str:
@@ -206,55 +193,43 @@ def _verdict(c: Comparison) -> str:
 
 def _used(c: Comparison) -> list[str]:
     """The filters that the second plan has, with what they did."""
-    return [
-        ": ".join(filter(None, (filter_name(f), effect(f)))) for f in c.on.filters if f.status in ("placed", "used")
-    ]
+    return [": ".join(filter(None, (f.name, f.effect))) for f in c.on.filters if f.status in ("placed", "used")]
 
 
 def _text(c: Comparison) -> Iterator[str]:
-    """Both plans side by side."""
-    yield from _headline(c)
-    column = (WIDTH - 6) // 3
-    rows = [("join", "without", "with")]
-    rows += [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
-    if c.joins:
-        yield ""
-    for row in rows:
-        cells = [textwrap.wrap(t, column) or [""] for t in row]
+    """Both plans side by side, in lines of at most 100 characters."""
+    yield from filter(None, (_counts(c), _verdict(c)))
+    rows = [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
+    for row in [("",) * 3, ("join", "without", "with"), *rows] if rows else []:
+        cells = [textwrap.wrap(t, 31) or [""] for t in row]
         for parts in itertools.zip_longest(*cells, fillvalue=""):
-            yield "   ".join(p.ljust(column) for p in parts).rstrip()
+            yield "   ".join(p.ljust(31) for p in parts).rstrip()
     reasons = [f"{j.join}: {j.reason}" for j in c.joins if j.changed and j.reason]
-    yield from section("Why (*)", (line for t in reasons for line in wrap(t, 2)))
-    yield from section("Runtime filters", (line for t in _used(c) for line in wrap(t, 2)))
+    for title, texts in (("Why (*)", reasons), ("Runtime filters", _used(c))):
+        yield from ("", title) if texts else ()
+        for t in texts:
+            yield from textwrap.wrap(t, 100, initial_indent="  ", subsequent_indent="    ")
 
 
 def _html(c: Comparison) -> str:
     """The same as a notebook shows it: self-contained, escaped, without scripts."""
     rows = [
         (
-            _code(j.join),
+            f"<code>{escape(j.join)}</code>",
             escape(j.off or "none"),
             escape(j.on or "none") + (" <strong>changed</strong>" if j.changed else ""),
             escape(str(j.reason)) if j.changed and j.reason else "",
         )
         for j in c.joins
     ]
-    parts = (
-        f"<p>Without and with Springbok: {escape(_verdict(c))}</p>",
-        _table("Joins", ("join", "without", "with", "why"), rows),
-        _table("Runtime filters", ("filter",), [(_code(t),) for t in _used(c)]),
-    )
-    return f'<div class="springbok-comparison"><style>{_STYLE}</style>{"".join(parts)}</div>'
+    filters = [(f"<code>{escape(t)}</code>",) for t in _used(c)]
+    tables = _table("Joins", ("join", "without", "with", "why"), rows) + _table("Runtime filters", ("filter",), filters)
+    verdict = f"<p>Without and with Springbok: {escape(_verdict(c))}</p>"
+    return f'<div class="springbok-comparison"><style>{_STYLE}</style>{verdict}{tables}</div>'
 
 
 def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A table of cells that are HTML already."""
-    if not rows:
-        return ""
-    top = "".join(f"<th>{escape(h)}</th>" for h in head)
+    top = "".join(f"<th>{h}</th>" for h in head)
     body = "".join("<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<h3>{escape(title)}</h3><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _code(text: str) -> str:
-    return f"<code>{escape(text)}</code>"
+    return f"<h3>{title}</h3><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>" if rows else ""

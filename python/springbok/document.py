@@ -56,12 +56,11 @@ class ReasonText:
         return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
 
 
-class PartitioningText:
-    """How a partitioning is shown."""
+class JoinText:
+    """A join as the subject of a sentence."""
 
     def __str__(self: Any) -> str:
-        keys = f" on {', '.join(self.keys)}" if self.keys else ""
-        return f"{self.kind}{keys}" + (f", {self.partitions} partitions" if self.partitions else "")
+        return f"Join {self.id} ({self.condition})"
 
 
 class TableColumns:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from springbok.errors import SpringbokError
 from springbok.model import Filter, Join, ReportData, Side, Table
-from springbok.render.words import amount, cost_of, effect, filter_name, join_name
 from springbok.reports import report
 
 if TYPE_CHECKING:
@@ -75,9 +74,9 @@ def _strategy(r: ReportData, wanted: str, joins: list[Join], where: str) -> str:
     options: dict[str, list[str]] = {}
     for name, side, a in ((*a.strategy.partition(", ")[::2], a) for a in j.alternatives):
         if name == wanted:
-            options.setdefault(cost_of(a), []).append(side or name)
+            options.setdefault(a.text, []).append(side or name)
     why = [f"{' or '.join(sides)}: {text}" for text, sides in options.items()]
-    return f"{join_name(j)} is a {j.strategy} join and not a {wanted} join because {'; '.join([*why, _reason(r, j)])}"
+    return f"{j} is a {j.strategy} join and not a {wanted} join because {'; '.join([*why, _reason(r, j)])}"
 
 
 def _distribution(r: ReportData, wanted: str, joins: list[Join], where: str) -> str:
@@ -85,7 +84,7 @@ def _distribution(r: ReportData, wanted: str, joins: list[Join], where: str) -> 
     if not others:
         return f"It has: every join{where} is {' or '.join(sorted({str(j.distribution) for j in joins}))}"
     j = _largest([j for j in others if j.left_keys] or others)
-    name = f"{join_name(j)} is {j.distribution} and not {wanted} because "
+    name = f"{j} is {j.distribution} and not {wanted} because "
     if not j.left_keys:
         return f"{name}it has no equality, so no key says where rows meet"
     left, right = _layout(r, j.left, j.left_keys), _layout(r, j.right, j.right_keys)
@@ -116,11 +115,11 @@ def _filter(r: ReportData, kind: str, found: list[Filter], where: str) -> str:
         return f"There is no {what}: {none}"
     has = [f for f in found if (f.timing == "late" if late else f.status == "used" and (any_kind or kind in f.kinds))]
     if has:
-        return f"It has: {filter_name(has[0])} is {has[0].status}, {effect(has[0])}".rstrip(", ")
+        return f"It has: {has[0].name} is {has[0].status}, {has[0].effect}".rstrip(", ")
     # One that is used as another kind says more than one that was declined.
     f = next((f for f in found if (f.timing if late else f.status == "used")), found[0])
     if late and f.timing:
-        return f"{filter_name(f)} is not late because {_waits(r, f)}"
+        return f"{f.name} is not late because {_waits(r, f)}"
     types, needed = r.effective.get(_TYPES), {"bitmap": "IN"}.get(kind, kind.upper())
     if not (late or any_kind) and types is not None and needed not in types.upper():
         return f"There is no {what}: {_TYPES} is {types or 'empty'}, without {needed}"
@@ -128,8 +127,8 @@ def _filter(r: ReportData, kind: str, found: list[Filter], where: str) -> str:
         return f"The {what} of join {f.join} from {f.source} is {f.status} because {f.reason}"
     most, because = int(r.effective.get(_IN_LIMIT, 0)), ""
     if kind == "in" and most < (f.build_keys or 0):
-        because = f" because a list has at most {amount(most)} keys [{_IN_LIMIT}]"
-    return f"{filter_name(f)} is used as {' and '.join(f.kinds)} and not as {kind}{because}: {effect(f)}"
+        because = f" because a list has at most {most:,} keys [{_IN_LIMIT}]"
+    return f"{f.name} is used as {' and '.join(f.kinds)} and not as {kind}{because}: {f.effect}"
 
 
 def _waits(r: ReportData, f: Filter) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from springbok.document import Document, PartitioningText, ReasonText, TableColumns
+from springbok.document import Document, JoinText, ReasonText, TableColumns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ class Fragment:
     exchange: Exchange | None = None
 
 @dataclass(frozen=True, kw_only=True)
-class Partitioning(PartitioningText):
+class Partitioning:
     """How rows are spread."""
     kind: str  # unpartitioned, random, hash, range, bucketed, broadcast
     keys: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class Exchange:
     q_error: float | None = None
 
 @dataclass(frozen=True, kw_only=True)
-class Join:
+class Join(JoinText):
     """A join: what Springbok decided (planned), what the plan has (strategy, build, distribution), and why.
     spark_strategy is what Spark alone would plan by the sizes that it knows. revised: the plan had `before` and was
     changed at run time. strategy is None for a join that was optimized away. memory_bytes is what it may take of one
@@ -199,6 +199,7 @@ class Join:
     estimated_bytes: float | None = None
     output_rows: int | None = None
     q_error: float | None = None
+    condition: str = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Reason(ReasonText):
@@ -217,6 +218,7 @@ class Alternative:
     impala_cost_bytes: float | None = None
     terms: dict[str, float] = field(default_factory=dict)
     ruled_out: Reason | None = None
+    text: str = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
@@ -289,6 +291,8 @@ class Filter:
     arrived_ms: int | None = None
     tasks_tested: int | None = None
     tasks_untested: int | None = None
+    name: str = ""
+    effect: str = ""
 
 @dataclass(frozen=True, kw_only=True)
 class JoinOrder:
@@ -341,6 +345,14 @@ class Execution:
     job_group: str | None = None
 
 @dataclass(frozen=True, kw_only=True)
+class Texts:
+    """The report in words: the query in one line, a summary on one screen, and the whole report. Lines have at most 100
+    characters."""
+    query: str
+    summary: str
+    whole: str
+
+@dataclass(frozen=True, kw_only=True)
 class ReportData(Document):
     """Springbok strategy report. Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it
     says otherwise. settings are those that differ from their defaults, and effective the values of some that decide
@@ -369,3 +381,4 @@ class ReportData(Document):
     strategies: dict[str, int] = field(default_factory=dict)
     saved: Saved | None = None
     execution: Execution | None = None
+    texts: Texts | None = None

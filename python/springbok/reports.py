@@ -11,7 +11,6 @@ from springbok import _server, checks
 from springbok._jvm import spark_errors
 from springbok.errors import CheckFailed, SpringbokError
 from springbok.model import ReportData
-from springbok.render import summary, text
 from springbok.settings import checked
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ _COLUMNS = {
         *("runtime_filters", "files_read", "rows_read"),
     ),
 }
+_HEAD = ("query", "action", "ms", "joins", "filters used", "what")
+_NO_TEXT = "This report was saved without its text: save_html(path) makes its page."
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,17 @@ class Report(ReportData):
 
     def text(self, *, verbose: bool = False) -> str:
         """The report as text: what fits one screen, or with `verbose` everything."""
-        return text.report(self) if verbose else summary.summary(self)
+        if self.texts is None:
+            return _NO_TEXT
+        return self.texts.whole if verbose else self.texts.summary
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<Report {summary.line(self)}>"
+        number, action, ms, joins, used, what = _cells(self)
+        run = f"query {number}, {action}, {ms} ms" if number else action
+        return f"<Report {_cut(f'{run}, {joins} joins, {used} filters used' + (what and f': {what}'))}>"
 
     def _repr_html_(self) -> str:
         try:
@@ -165,7 +170,22 @@ class Reports(list[Report]):
     """Reports, which a shell and a notebook show as a table."""
 
     def __repr__(self) -> str:
-        return summary.lines_of(self)
+        columns = zip(_HEAD, *map(_cells, self), strict=True)
+        padded = ([cell.ljust(max(map(len, column))) for cell in column] for column in columns)
+        lines = (_cut("  ".join(("", *line)).rstrip()) for line in zip(*padded, strict=True))
+        return "\n".join(lines) if self else "no reports"
+
+
+def _cells(r: Report) -> tuple[str, ...]:
+    """A report in a few words: its run, its joins, its filters and its query."""
+    e = r.execution
+    run = (str(e.id), e.action, f"{e.duration_ms:,}") if e else ("", r.state, "")
+    used = f"{sum(f.status == 'used' for f in r.filters)} of {sum(f.id is not None for f in r.filters)}"
+    return *run, str(len(r.joins)), used, r.texts.query if r.texts else ""
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= 100 else line[:99] + "…"
 
 
 def last_reports(spark: SparkSession, n: int = 10) -> Reports:

@@ -220,7 +220,7 @@ def test_what_to_change_has_the_statement_that_collects_what_is_missing(spark: S
         statement = "ANALYZE TABLE default.uncounted COMPUTE STATISTICS FOR COLUMNS k"
         assert f"Collect statistics: {statement}\n" in str(r)
         assert "Store loose as Parquet or ORC" in str(r)
-        assert "Tables without statistics: loose, uncounted." in r.text(verbose=True)
+        assert "Table uncounted: unknown rows.\nTable loose: unknown rows.\n" in r.text(verbose=True)
         assert statement in r.text(verbose=True) and statement in r._repr_html_()
         spark.sql(statement)
         assert "ANALYZE" not in str(springbok.report(spark.sql(sql)))

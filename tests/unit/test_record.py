@@ -1,4 +1,4 @@
-"""What a report says of writes, scans, aggregates and late filters is parsed and shown."""
+"""What a report says of writes, scans, aggregates and late filters is parsed; ReportTextSuite shows it."""
 
 from __future__ import annotations
 
@@ -69,28 +69,6 @@ def test_it_is_parsed(document: dict[str, Any]) -> None:
     f = r.filters[0]
     assert (f.scope, f.arrived_ms, f.tasks_tested, f.tasks_untested) == ("global", 1200, 6, 2)
     assert (r.resources.hosts, r.resources.tasks_per_executor, r.resources.execution_memory_bytes) == (3, 2, 1 << 30)
-
-
-def test_it_is_shown(document: dict[str, Any]) -> None:
-    r = Report.from_dict(document)
-    text = r.text(verbose=True)
-    words = " ".join(text.split())
-    for part in (
-        "append: spark_catalog.default.sums (parquet), partitioned by n",
-        "town <- spark_catalog.default.people.town",
-        "n <- no table",
-        "rows by spark_catalog.default.people.id",
-        "partitions: (day = 3)",
-        "runtime filters: RF000",
-        "by 8 tasks",
-        "mixed: merge sum(x), partial count(y) by l_orderkey",
-        "used, global",
-        "arrived 1,200 ms after the scan began",
-        "tested by 6 of 8 tasks",
-    ):
-        assert part in words, part
-    assert "Writes: append: spark_catalog.default.sums (parquet), partitioned by n." in str(r)
-    assert max(len(line) for line in f"{text}\n{r}".splitlines()) <= 100
 
 
 def test_a_report_without_it_is_parsed_as_well() -> None:

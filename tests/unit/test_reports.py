@@ -1,4 +1,4 @@
-"""How a report is shown: its lines, its advice, its tables, and its page without a session."""
+"""How a report is shown: its lines, its text, its tables, and its page without a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import springbok
 from springbok import _server
 from springbok.comparison import Comparison, JoinChange
-from springbok.model import Alternative, Reason
+from springbok.model import Texts
 from springbok.reports import Report, Reports
 
 RECORD = Path(__file__).parents[1] / "golden" / "q3-executed.json"
@@ -26,7 +26,7 @@ def test_a_shell_shows_one_line_of_a_report_and_of_a_comparison(report: Report) 
     assert repr(report).startswith(
         "<Report query 12, collect, 345 ms, 2 joins, 2 of 2 filters used: select l_orderkey, sum("
     )
-    bare = replace(report, query=replace(report.query, sql=None), execution=None, state="planned")
+    bare = replace(report, texts=Texts(query="", summary="", whole=""), execution=None, state="planned")
     assert repr(bare) == "<Report planned, 2 joins, 2 of 2 filters used>"
     c = Comparison(report, report, (JoinChange("a = b", "sort-merge", "broadcast hash", None),), 2.0, 1.0, True)
     assert repr(c) == (
@@ -43,27 +43,11 @@ def test_several_reports_are_a_table(report: Report) -> None:
     assert len(first) <= 100 and repr(Reports()) == "no reports"
 
 
-def test_what_to_change_has_only_what_is_expected_to_help(report: Report) -> None:
-    # The demo ended with the advice to lower minBenefitMs for a filter that would have saved 5 ms.
-    small = Reason(
-        code="SMALL_BENEFIT", text="it would save about 4.9 ms; the least is 5.0 ms", setting="spark.springbok.least"
-    )
-    declined = replace(report.filters[0], id=None, status="declined", reason=small)
-    tie = Reason(code="TIE", text="two strategies cost 16.0 MB", setting="spark.springbok.mode")
-    joins = (replace(report.joins[0], reason=tie), report.joins[1])
-    text = str(replace(report, joins=joins, filters=(declined, declined)))
-    changes, decided = text[text.index("What to change") :].split("\n\n")
-    assert changes == "What to change\n  Nothing stands out."
-    assert decided.splitlines() == [
-        "Settings that decided",
-        "  spark.springbok.mode: join 0",
-        "  spark.springbok.least: no filter of join 0 from c_custkey",
-    ]
-    limit = Reason(code="BUILD_SIDE_TOO_BIG", text="the build side may take 1.0 GB", setting="spark.springbok.limit")
-    cheaper = Alternative(strategy="broadcast hash, build right", terms={}, cost_bytes=1, ruled_out=limit)
-    j = replace(report.joins[0], alternatives=(*report.joins[0].alternatives, cheaper))
-    words = " ".join(str(replace(report, joins=(j,))).split())
-    assert "Consider another value of spark.springbok.limit: it rules out a broadcast hash, build right" in words
+def test_the_text_comes_with_the_report(report: Report) -> None:
+    assert str(report) == report.text() != report.text(verbose=True)
+    assert report.text(verbose=True).startswith(report.text().splitlines()[0])
+    # Reports of the first builds of this format have no text.
+    assert str(replace(report, texts=None)).endswith("save_html(path) makes its page.")
 
 
 def test_parts_as_pandas_have_the_usual_columns(report: Report) -> None:

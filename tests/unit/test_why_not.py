@@ -59,6 +59,7 @@ def join(left: Table, right: Table, *columns: str, **more: Any) -> Join:
         type="INNER",
         left_keys=names,
         right_keys=names,
+        condition=" AND ".join(f"{n} = {n}" for n in names),
         revised=False,
         planned_by_spark=False,
         left=side(left.id, 1000, *names),
@@ -141,19 +142,19 @@ def test_what_a_plan_has_or_cannot_have() -> None:
             Alternative(
                 strategy="broadcast hash, build right",
                 terms={},
-                ruled_out=Reason(code="BUILD_SIDE_TOO_BIG", text="the limit is 0 B", setting="spark.springbok.limit"),
+                text="ruled out, BUILD_SIDE_TOO_BIG: the limit is 0 B [spark.springbok.limit]",
             ),
             "a broadcast hash join because build right: ruled out, BUILD_SIDE_TOO_BIG: the limit is "
             "0 B [spark.springbok.limit]; LOWEST_COST: sort-merge costs 1.0 KB.",
         ),
         (
             "hash",
-            Alternative(strategy="shuffled hash, build right", terms={}, cost_bytes=2048.0),
+            Alternative(strategy="shuffled hash, build right", terms={}, text="costs 2.0 KB"),
             "a shuffled hash join because build right: costs 2.0 KB; LOWEST_COST: sort-merge costs 1.0 KB.",
         ),
         (
             "cartesian",
-            Alternative(strategy="sort-merge", terms={}, cost_bytes=1024.0),
+            Alternative(strategy="sort-merge", terms={}, text="costs 1.0 KB"),
             "a cartesian join because LOWEST_COST: sort-merge costs 1.0 KB.",
         ),
     ],
@@ -172,15 +173,18 @@ def test_a_join_without_a_reason() -> None:
 
 
 def filtered(**more: Any) -> Filter:
+    kinds = more.get("kinds", ("bitmap",))
     defaults: dict[str, Any] = {
         "status": "used",
         "reason": Reason(code="USED", text="applied"),
         "id": "RF000",
+        "name": f"RF000[{', '.join(kinds)}] t.k <- k",
+        "effect": "built from 5,000 keys, 2.0 KB",
         "target_table": "t",
         "target_column": "k",
         "target_id": 0,
         "build_keys": 5000,
-        "kinds": ("bitmap",),
+        "kinds": kinds,
         "timing": "waits",
     }
     return Filter(join=0, source="k", **{**defaults, **more})
@@ -193,9 +197,9 @@ def of_filter(what: str, f: Filter, **effective: str) -> str:
 def test_lists_of_keys() -> None:
     assert of_filter("in", filtered()) == (
         "RF000[bitmap] t.k <- k is used as bitmap and not as in because a list has at most 1,024 keys "
-        "[spark.springbok.runtimeFilter.inLimit]: built from 5,000 keys."
+        "[spark.springbok.runtimeFilter.inLimit]: built from 5,000 keys, 2.0 KB."
     )
-    told = filtered(build_keys=5, not_pushed=Reason(code="NO_SCAN_COLUMN", text="the key is computed"))
+    told = filtered(build_keys=5, effect="built from 5 keys, not told to the scan: the key is computed")
     assert of_filter("in", told).endswith("not as in: built from 5 keys, not told to the scan: the key is computed.")
     off = of_filter("in", filtered(), **{"spark.springbok.runtimeFilter.types": "BLOOM"})
     assert off == "There is no in filter: spark.springbok.runtimeFilter.types is BLOOM, without IN."
@@ -203,9 +207,7 @@ def test_lists_of_keys() -> None:
 
 def test_other_kinds() -> None:
     assert of_filter("min-max", filtered(kinds=("minmax",))).startswith("It has: RF000[minmax] t.k <- k is used")
-    assert "is used as bitmap and not as bloom: built from 5,000 keys, 2.0 KB" in of_filter(
-        "bloom", filtered(bytes=2048)
-    )
+    assert "is used as bitmap and not as bloom: built from 5,000 keys, 2.0 KB" in of_filter("bloom", filtered())
     reason = Reason(code="SMALL_BENEFIT", text="it would save about 3 ms; the least is 100 ms", setting="spark.x")
     declined = filtered(status="declined", kinds=(), reason=reason)
     for what in ("bloom", "filter"):

@@ -66,7 +66,7 @@ private[springbok] object ExplainSection {
       r.output.sink.map("writes: " + Words.sink(_)) ++
       r.saved.flatMap(Words.saved).map("saved, by estimate: " + _) ++
       Words.memory(r.resources).map("memory: " + _) ++
-      r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it")
+      r.failures.map(Words.failure)
 
   private def join(j: JoinEntry): Seq[String] = {
     val name = s"join ${j.id} ${j.`type`} ${Words.keys(j)}"
@@ -77,13 +77,12 @@ private[springbok] object ExplainSection {
     val what = Seq(
       Some(strategy),
       Words.distribution(j),
-      j.before.filter(_ => j.revised).map(b => s"changed at run time from $b"),
+      Words.changed(j),
       j.memoryBytes.map(b => s"${Reason.bytes(b)} of each executor")
     ).flatten.mkString(", ")
     val why = (j.reason.map(Words.reason) ++ Words.sparkAlone(j).map(s => s"Spark alone: $s")).mkString("; ")
     val first = s"$name: $what" + (if (why.isEmpty) "" else s" ($why)")
-    val hint = j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"the hint $h is not followed")
-    first +: (hint ++ j.notes.map(Words.reason)).map("  " + _).toSeq
+    first +: (Words.hintIgnored(j) ++ j.notes.map(Words.reason)).map("  " + _).toSeq
   }
 
   /** Placed, and left out of the plan that was kept. */
@@ -92,9 +91,8 @@ private[springbok] object ExplainSection {
 
   private def filter(f: FilterEntry): String = {
     val name = (f.id ++ Words.target(f).map(_ + " <-")).mkString("", " ", " ")
-    val expected = f.expectedRetained.map(r => f"expected to retain ${r * 100}%.0f%% of the rows")
     val effect = f.status match {
-      case "placed" => expected
+      case "placed" => Words.expected(f)
       case "used" =>
         val parts = Seq(Words.removed(f)).filter(_.nonEmpty) ++ Words.told(f)
         Some(parts.mkString(", ")).filter(_.nonEmpty)

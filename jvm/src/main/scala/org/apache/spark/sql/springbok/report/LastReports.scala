@@ -105,12 +105,14 @@ object LastReports extends Logging {
   }
 
   /** The session's last `n` reports as JSON, the newest first. */
-  def last(session: SparkSession, n: Int): Seq[String] = entries(session).reverse.take(n).map(_.report.text)
+  def last(session: SparkSession, n: Int): Seq[String] = entries(session).reverse.take(n).map(worded)
+
+  private def worded(e: Entry): String = ReportJson.write(ReportText.into(ReportJson.read(e.report.text)))
 
   /** The report of the last query that ran this very plan, alone or below operators of an action; null if none did. */
   def of(qe: QueryExecution): String = {
     val hash = qe.analyzed.semanticHash()
-    entries(qe.sparkSession).reverse.find(_.plans(hash)).fold(null: String)(_.report.text)
+    entries(qe.sparkSession).reverse.find(_.plans(hash)).fold(null: String)(worded)
   }
 
   /** The last run of this very query; None if it has not run. */

@@ -30,7 +30,7 @@ object SpringbokReport {
 
   /** Of a DataFrame's own `queryExecution`. */
   def json(qe: QueryExecution): String =
-    qe.sparkSession.withActive(ReportJson.write(of(qe, LastReports.execution(qe))))
+    qe.sparkSession.withActive(ReportJson.write(ReportText.into(of(qe, LastReports.execution(qe)))))
 
   /**
    * @param execution

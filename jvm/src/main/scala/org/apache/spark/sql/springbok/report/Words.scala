@@ -1,14 +1,13 @@
 package org.apache.spark.sql.springbok.report
 
+import java.time.Instant
+import java.time.temporal.ChronoUnit
 import java.util.Locale
 
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.report.model._
 
-/**
- * Parts of a report in words: what EXPLAIN and the page share. `render/words.py` has the same words for Python;
- * tests/spark/test_words.py compares them.
- */
+/** Parts of a report in words: what EXPLAIN, the page and the text share. */
 private[springbok] object Words {
   private val units = Seq(1e12 -> "T", 1e9 -> "G", 1e6 -> "M", 1e3 -> "K")
 
@@ -26,7 +25,12 @@ private[springbok] object Words {
   /** How far an estimate was off: nothing up to a factor of 2. */
   def factor(q: Option[Double]): String = q.filter(_ >= 2).fold("")(f => printed("off %,.1fx", f))
 
-  def ns(cost: Double): String = printed("%.0f ns", cost)
+  def off(q: Option[Double]): String = Some(factor(q)).filter(_.nonEmpty).fold("")(", " + _)
+
+  /** A conjunct's cost, and the fraction of the rows that it retains. */
+  def conjunct(e: ConjunctEntry): String =
+    printed("%.0f ns", e.cost) +
+      s", retains ${e.selectivity.fold("an unknown part")(s => s"${percent(s)} of the rows")}"
 
   /** What conjuncts cost in their new order, with as many digits as tell it from the query's. */
   def cost(c: ConjunctsEntry): String = {
@@ -43,6 +47,9 @@ private[springbok] object Words {
   /** What executes the join; None if the plan does not have it. */
   def strategy(j: JoinEntry): Option[String] = j.strategy.map(_ + j.build.fold("")(b => s", build $b"))
 
+  /** What executes the join, or was decided to. */
+  def chosen(j: JoinEntry): String = strategy(j).orElse(j.planned).getOrElse("undecided")
+
   /** What Spark would have planned, if that is something else. */
   def sparkAlone(j: JoinEntry): Option[String] =
     j.sparkStrategy.filterNot(s => j.plannedBySpark || strategy(j).contains(s))
@@ -50,6 +57,12 @@ private[springbok] object Words {
   /** The distribution, where the strategy's name does not say it. */
   def distribution(j: JoinEntry): Option[String] =
     j.distribution.filterNot(d => j.strategy.exists(_.startsWith(d)))
+
+  def changed(j: JoinEntry): Option[String] =
+    j.before.filter(_ => j.revised).map(b => s"changed at run time from $b")
+
+  def hintIgnored(j: JoinEntry): Option[String] =
+    j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"the hint $h is not followed")
 
   /** What an alternative costs, or why it is ruled out, without its name. */
   def cost(a: AlternativeEntry): String = a.ruledOut.fold {
@@ -60,11 +73,42 @@ private[springbok] object Words {
                                                              else "") + impala
   }(r => s"ruled out, ${reason(r)}")
 
-  def reason(r: ReasonEntry): String = s"${r.code}: ${r.text}"
+  /** A reason with its numbers, and the setting that would change it. */
+  def reason(r: ReasonEntry): String = s"${r.code}: ${r.text}${r.setting.fold("")(s => s" [$s]")}"
+
+  def side(s: SideEntry): String = {
+    val bound = s.boundBytes.fold("")(b => s", at most ${Reason.bytes(b)}")
+    s"${amount(s.rows)} rows (${s.rowsSource})$bound${if (s.partitioned) ", already partitioned" else ""}"
+  }
+
+  /** What a join's input had; its filters are part of the estimate that is compared. */
+  def observed(s: SideEntry): Option[String] = s.observedRows.map { n =>
+    val first = s.estimatedRows.filter(e => s.rows.exists(r => math.abs(e - r) > 0.01 * r))
+    s"observed ${amount(n.toDouble)}${first.fold("")(e => s" of estimated ${amount(e)}")}${off(s.qError)}"
+  }
 
   /** The column that a filter is applied to. */
   def target(f: FilterEntry): Option[String] =
     Some((f.targetTable ++ f.targetColumn).mkString(".")).filter(_.nonEmpty)
+
+  /** `RF000[bloom] orders.o_custkey <- c_custkey`. */
+  def name(f: FilterEntry): String = {
+    val kinds = if (f.kinds.isEmpty) "" else f.kinds.mkString("[", ", ", "]")
+    s"${f.id.getOrElse("none")}$kinds ${target(f).fold("")(_ + " <- ")}${f.source}"
+  }
+
+  def expected(f: FilterEntry): Option[String] =
+    f.expectedRetained.map(r => s"expected to retain ${percent(r)} of the rows")
+
+  /** What a filter is, and what it did. */
+  def effect(f: FilterEntry): Seq[String] =
+    f.buildKeys.map(n => s"built from ${amount(n.toDouble)} keys").toSeq ++
+      f.bytes.filter(_ > 0).map(b => Reason.bytes(b.toDouble)) ++
+      f.falsePositiveRate.filter(_ > 0).map(p => s"${percent(p)} false positives") ++
+      f.waitedMs.map(printed("waited %,d ms", _)) ++ late(f) ++
+      Some(removed(f)).filter(_.nonEmpty) ++ told(f) ++
+      f.scanRows.map(n => s"scan read ${amount(n.toDouble)} rows") ++
+      f.pauses.filter(_ > 0).map(n => s"switched off $n times for a while")
 
   /** What a filter removed, in short; empty if that is not known. */
   def removed(f: FilterEntry): String = {
@@ -84,8 +128,8 @@ private[springbok] object Words {
       .orElse(f.notPushed.map(r => s"not told to the scan: ${r.text}"))
 
   /** When a late filter came, and how many of the scan's tasks it came in time for. */
-  def late(f: FilterEntry): Seq[String] =
-    f.arrivedMs.map(ms => s"arrived $ms ms after the scan began").toSeq ++
+  private def late(f: FilterEntry): Seq[String] =
+    f.arrivedMs.map(printed("arrived %,d ms after the scan began", _)).toSeq ++
       (for (n <- f.tasksTested; others <- f.tasksUntested if n + others > 0)
         yield s"tested by $n of ${n + others} tasks")
 
@@ -105,6 +149,18 @@ private[springbok] object Words {
     val by =
       if (s.partitionColumns.isEmpty) "" else s.partitionColumns.mkString(", partitioned by ", ", ", "")
     s"${s.mode}: ${s.table.orElse(s.path).getOrElse("an unknown place")}${s.format.fold("")(f => s" ($f)")}$by"
+  }
+
+  /** Where the values of each column come from, and what decides which rows there are. */
+  def lineage(r: QueryReport): Seq[String] = {
+    val columns =
+      r.output.map(o => s"${o.column} <- ${if (o.sources.isEmpty) "no table" else o.sources.mkString(", ")}")
+    columns ++ Some(r.predicateSources).filter(_.nonEmpty).map(_.mkString("rows by ", ", ", ""))
+  }
+
+  def partitioning(p: PartitioningEntry): String = {
+    val keys = p.keys.filter(_.nonEmpty).fold("")(_.mkString(" on ", ", ", ""))
+    s"${p.kind}$keys${p.partitions.fold("")(n => s", $n partitions")}"
   }
 
   /** What an operator aggregates. */
@@ -135,6 +191,15 @@ private[springbok] object Words {
     if (t.rows.isEmpty) Some("unknown rows")
     else Some(t.missingStatistics).filter(_.nonEmpty).map(_.mkString("no statistics of ", ", ", ""))
 
+  def warnings(r: QueryReport): Seq[String] =
+    r.tables.flatMap(t => missing(t).map(m => s"Table ${t.name.getOrElse("?")}: $m.")).distinct
+
+  /** The SQL statements that collect what is missing. */
+  def statements(r: QueryReport): Seq[String] = r.tables.flatMap(_.analyze).distinct.sorted
+
+  def failure(f: FailureEntry): String =
+    s"${f.rule} failed with ${f.error}; the plan went on without it"
+
   def memory(r: Resources): Option[String] = r.joinMemoryPerExecutorBytes.map { b =>
     s"the joins may take ${Reason.bytes(b)} of each executor's ${Reason.bytes(r.executorHeapBytes.toDouble)} heap"
   }
@@ -143,15 +208,29 @@ private[springbok] object Words {
   def run(e: ExecutionEntry): String =
     printed("%s, query %d of the SQL tab, %,d ms", e.action, e.id, e.durationMs)
 
-  /** What tells the query from others, in one line: its SQL, its job description or where it was called. */
-  def which(r: QueryReport): String = {
-    val text = r.query.sql.orElse(r.execution.flatMap(e => e.jobDescription.orElse(e.callSite)))
-    text
-      .getOrElse("")
-      .linesIterator
-      .filterNot(_.trim.startsWith("--"))
-      .mkString(" ")
-      .trim
-      .replaceAll("\\s+", " ")
+  /** Whether the query ran, and which run it was. */
+  def state(r: QueryReport): String = r.state + r.execution.fold("")(e => s" by ${run(e)}")
+
+  def title(r: QueryReport): String = s"Springbok ${r.springbok} on Spark ${r.spark}: ${state(r)}"
+
+  /** What tells the query and its run from others, but its SQL. */
+  def identity(r: QueryReport): Seq[String] = {
+    val q = r.query
+    val run = r.execution.toSeq.flatMap { e =>
+      val started = s"Started ${Instant.ofEpochMilli(e.startMs).truncatedTo(ChronoUnit.MILLIS)}"
+      val job = (e.jobGroup.map("job group " + _) ++ e.jobDescription).mkString(", ")
+      Seq(started + e.callSite.fold("")(", called by " + _), job).filter(_.nonEmpty)
+    }
+    s"${q.statement} by ${q.user} in application ${q.application}${q.database.fold("")(", database " + _)}" +: run
   }
+
+  /** The SQL text in one line, without the lines that are comments. */
+  def sql(r: QueryReport): Option[String] = r.query.sql.map(inOneLine).filter(_.nonEmpty)
+
+  /** What tells the query from others, in one line: its SQL, its job description or where it was called. */
+  def which(r: QueryReport): String =
+    sql(r).getOrElse(r.execution.flatMap(e => e.jobDescription.orElse(e.callSite)).fold("")(inOneLine))
+
+  private def inOneLine(text: String): String =
+    text.linesIterator.filterNot(_.trim.startsWith("--")).mkString(" ").trim.replaceAll("\\s+", " ")
 }

@@ -32,7 +32,8 @@ final case class JoinEntry(
     estimatedRows: Option[Double] = None,
     estimatedBytes: Option[Double] = None,
     outputRows: Option[Long] = None,
-    @atLeast(1) qError: Option[Double] = None
+    @atLeast(1) qError: Option[Double] = None,
+    condition: Option[String] = None
 )
 
 @describe(
@@ -75,7 +76,8 @@ final case class AlternativeEntry(
     costBytes: Option[Double],
     impalaCostBytes: Option[Double],
     terms: Map[String, Double],
-    ruledOut: Option[ReasonEntry]
+    ruledOut: Option[ReasonEntry],
+    text: Option[String] = None
 )
 
 @describe(
@@ -116,7 +118,9 @@ final case class FilterEntry(
     @oneOf("local", "global") scope: Option[String] = None,
     arrivedMs: Option[Long] = None,
     tasksTested: Option[Long] = None,
-    tasksUntested: Option[Long] = None
+    tasksUntested: Option[Long] = None,
+    name: Option[String] = None,
+    effect: Option[String] = None
 )
 
 @describe(

@@ -34,7 +34,8 @@ final case class QueryReport(
     @keysOf("broadcast hash", "shuffled hash", "sort-merge", "broadcast nested loop", "cartesian")
     strategies: Map[String, Long],
     saved: Option[SavedEntry],
-    execution: Option[ExecutionEntry]
+    execution: Option[ExecutionEntry],
+    texts: Option[TextsEntry] = None
 )
 
 object QueryReport {
@@ -79,6 +80,11 @@ final case class ExecutionEntry(
     jobDescription: Option[String],
     jobGroup: Option[String]
 )
+
+@describe(
+  "The report in words: the query in one line, a summary on one screen, and the whole report. Lines have at most 100 characters."
+)
+final case class TextsEntry(query: String, summary: String, whole: String)
 
 @describe(
   "What the runtime filters of a finished query saved, by estimate: rows in row groups that scans skipped, rows that were tested and removed, bytes in memory that no shuffle had to move, and ms of one core by the cost model."

@@ -1,8 +1,6 @@
 package org.apache.spark.sql.springbok.report.page
 
 import java.nio.charset.StandardCharsets.UTF_8
-import java.time.Instant
-import java.time.temporal.ChronoUnit
 
 import scala.io.{Codec, Source}
 import scala.xml.{Elem, NodeSeq, Unparsed, Xhtml}
@@ -60,13 +58,10 @@ private[springbok] object ReportPage {
     }{Html.folded("Settings that differ from the default", settings(r))}</div>
 
   private def head(r: QueryReport): NodeSeq = {
-    val run = r.execution.fold("")(e => s" by ${Words.run(e)}")
-    val warnings = r.note.toSeq ++ r.tables
-      .flatMap(t => Words.missing(t).map(m => s"Table ${t.name.getOrElse("?")}: $m."))
-      .distinct
-    val failures = r.failures.map(f => s"${f.rule} failed with ${f.error}; the plan went on without it.")
+    val warnings = r.note.toSeq ++ Words.warnings(r)
+    val failures = r.failures.map(f => s"${Words.failure(f)}.")
     <h2>Springbok {r.springbok} on Spark {r.spark} {
-      Html.chip(if (r.state == "executed") "good" else "", r.state + run)
+      Html.chip(if (r.state == "executed") "good" else "", Words.state(r))
     }</h2> ++
       Some(Words.which(r))
         .filter(_.nonEmpty)
@@ -113,15 +108,10 @@ private[springbok] object ReportPage {
   private def conjuncts(r: QueryReport): NodeSeq = Html.table(
     Seq("operator", "in this order", "cost"),
     r.conjuncts.filter(_.changed).map { c =>
-      val each = c.order.map(e => <li><code>{e.condition}</code> {Html.soft(conjunct(e))}</li>)
+      val each = c.order.map(e => <li><code>{e.condition}</code> {Html.soft(Words.conjunct(e))}</li>)
       Seq(text(c.operator), <ul>{each}</ul>, text(Words.cost(c)))
     }
   )
-
-  private def conjunct(e: ConjunctEntry): String =
-    s"${Words.ns(
-        e.cost
-      )}, retains ${e.selectivity.fold("an unknown part")(s => s"${Words.percent(s)} of the rows")}"
 
   private def tables(r: QueryReport): NodeSeq = Html.table(
     Seq("table", "format", "bytes", "rows", "read", "columns"),
@@ -157,21 +147,12 @@ private[springbok] object ReportPage {
   }
 
   private def statements(r: QueryReport): NodeSeq = {
-    val all = r.tables.flatMap(_.analyze).distinct
+    val all = Words.statements(r)
     if (all.isEmpty) NodeSeq.Empty else <ul>{all.map(s => <li><code>{s}</code></li>)}</ul>
   }
 
-  private def identity(r: QueryReport): NodeSeq = {
-    val q = r.query
-    val run = r.execution.toSeq.flatMap { e =>
-      Seq(s"started ${Instant.ofEpochMilli(e.startMs).truncatedTo(ChronoUnit.MILLIS)}") ++
-        e.callSite.map(c => s"called by $c") ++ e.jobGroup.map(g => s"job group $g") ++ e.jobDescription
-    }
-    val lines = s"${q.statement} by ${q.user} in application ${q.application}" +: (q.database
-      .map(d => s"database $d")
-      .toSeq ++ run)
-    lines.map(l => <p>{l}</p>) ++ q.sql.toSeq.map(s => <pre><code>{s}</code></pre>)
-  }
+  private def identity(r: QueryReport): NodeSeq =
+    Words.identity(r).map(l => <p>{l}</p>) ++ r.query.sql.toSeq.map(s => <pre><code>{s}</code></pre>)
 
   private def settings(r: QueryReport): NodeSeq = Html.table(
     Seq("setting", "value"),
@@ -195,24 +176,11 @@ private[page] object FilterCard {
       if (f.status == "used") NodeSeq.Empty else <p>{Words.reason(f.reason)}</p>
     }{more(f)}</article>
 
-  private def effect(f: FilterEntry): NodeSeq = {
-    val text = Words.removed(f)
-    if (text.nonEmpty) <p>{text}</p>
-    else
-      f.expectedRetained.fold(NodeSeq.Empty)(r =>
-        <p>{s"expected to retain ${Words.percent(r)} of the rows"}</p>
-      )
-  }
+  private def effect(f: FilterEntry): NodeSeq =
+    Some(Words.removed(f)).filter(_.nonEmpty).orElse(Words.expected(f)).toSeq.map(t => <p>{t}</p>)
 
   private def more(f: FilterEntry): NodeSeq = {
-    val facts = f.buildKeys.map(n => s"built from ${Words.amount(n.toDouble)} keys").toSeq ++
-      f.bytes.filter(_ > 0).map(b => Reason.bytes(b.toDouble)) ++
-      f.falsePositiveRate.filter(_ > 0).map(p => s"${Words.percent(p)} false positives") ++
-      Words.told(f) ++
-      f.waitedMs.map(ms => s"waited $ms ms") ++
-      Words.late(f) ++
-      f.scanRows.map(n => s"the scan read ${Words.amount(n.toDouble)} rows") ++
-      f.pauses.filter(_ > 0).map(n => s"switched off $n times for a while") ++
+    val facts = Words.effect(f).filterNot(_ == Words.removed(f)) ++
       Some(Words.reason(f.reason)).filter(_ => f.status == "used")
     if (facts.isEmpty) NodeSeq.Empty
     else <details><summary>keys and size</summary><ul>{facts.map(t => <li>{t}</li>)}</ul></details>
@@ -236,12 +204,10 @@ private[page] object JoinCard {
 
   private def chosen(j: JoinEntry): NodeSeq = {
     val name = Words.strategy(j).getOrElse("not in the plan")
-    val changed = j.before.filter(_ => j.revised).map(b => s"changed at run time from $b")
-    val ignored = j.hint.filter(_ => j.hintHonoured.contains(false)).map(h => s"hint $h not followed")
     Html.join(
       Seq[NodeSeq](<strong>{name}</strong>) ++
         Words.distribution(j).map(d => Html.soft(d)) ++
-        changed.map(Html.chip("", _)) ++ ignored.map(Html.chip("bad", _)) ++
+        Words.changed(j).map(Html.chip("", _)) ++ Words.hintIgnored(j).map(Html.chip("bad", _)) ++
         Words.sparkAlone(j).map(s => Html.soft(s"Spark alone: $s"))
     )
   }
@@ -255,18 +221,11 @@ private[page] object JoinCard {
   }
 
   private def more(j: JoinEntry): NodeSeq = {
-    val sides = Seq("left" -> j.left, "right" -> j.right).map { case (name, s) => side(name, s) }
+    val sides = Seq("left" -> j.left, "right" -> j.right).map { case (name, s) => s"$name: ${Words.side(s)}" }
     val memory = j.memoryBytes.map(b => s"memory: ${Reason.bytes(b)} of each executor")
     val rest = sides ++ memory ++ j.notes.map(Words.reason) ++
       j.alternatives.map(a => s"${a.strategy}: ${Words.cost(a)}")
     <details><summary>alternatives and statistics</summary><ul>{rest.map(t => <li>{t}</li>)}</ul></details>
-  }
-
-  private def side(name: String, s: SideEntry): String = {
-    val bound = s.boundBytes.fold("")(b => s", at most ${Reason.bytes(b)}")
-    s"$name: ${Words.amount(s.rows)} rows (${s.rowsSource})$bound" + (if (s.partitioned)
-                                                                        ", already partitioned"
-                                                                      else "")
   }
 }
 
