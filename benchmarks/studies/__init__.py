@@ -23,6 +23,7 @@ from benchmarks.studies import (
     planning_joins,
     posting,
     shuffle_writing,
+    young_jvm,
 )
 
 
@@ -55,4 +56,5 @@ STUDIES: dict[str, Study] = {
     "planning-joins": planning_joins,
     "posting": posting,
     "shuffle-writing": shuffle_writing,
+    "young-jvm": young_jvm,
 }
