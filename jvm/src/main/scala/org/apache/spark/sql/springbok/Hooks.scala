@@ -1,21 +1,11 @@
 package org.apache.spark.sql.springbok
 
-import java.io.File
-import java.util.Locale
-import java.util.concurrent.atomic.AtomicBoolean
-import java.util.jar.JarFile
-
-import scala.jdk.CollectionConverters._
-import scala.util.Using
-import scala.util.control.NonFatal
-
-import org.apache.spark.SparkEnv
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
-import org.apache.spark.sql.springbok.conf.{Settings, SpringbokConf}
+import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{
@@ -57,7 +47,6 @@ private[springbok] object Hooks {
   def into(e: SparkSessionExtensions): Unit = {
     // Makes Spark know the settings, so that a wrong value fails when it is set.
     Settings.entries.foreach(_.key)
-    WarmUp.start()
 
     // The builder is called at every optimization; the only place where the session's state can be reached.
     e.injectOptimizerRule { session =>
@@ -108,56 +97,4 @@ private object LateRules {
 /** What `injectOptimizerRule` wants in return. */
 private object NoRule extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan
-}
-
-/**
- * Loads the classes of the planner in the background while a session starts, so that its first query does not wait for
- * them. The JVM loads and verifies the classes, but it does not initialize them: no code of theirs runs, and no two threads
- * can wait for each other's initialization.
- */
-private object WarmUp {
-  private val started = new AtomicBoolean
-
-  /** Packages whose classes each query with joins uses. Spark asks for the report's text whenever a plan changes. */
-  private val packages =
-    Seq("catalyst", "conf", "cost", "keys", "physical", "reason", "record", "rules", "stats", "report")
-      .map(p => s"org/apache/spark/sql/springbok/$p/") :+ "org/apache/spark/sql/execution/springbok/"
-
-  /** The HTML of a report, which few queries are asked for. */
-  private val page = "org/apache/spark/sql/springbok/report/page/"
-
-  /** Once in a JVM, and not where the application has switched Springbok off. */
-  def start(): Unit = if (isWanted && started.compareAndSet(false, true)) {
-    val thread = new Thread(() => run(), "springbok-warm-up")
-    thread.setDaemon(true)
-    thread.start()
-  }
-
-  private def isWanted: Boolean =
-    Option(SparkEnv.get).forall(
-      _.conf.get(SpringbokConf.ENABLED.key, "true").trim.toLowerCase(Locale.ROOT) != "false"
-    )
-
-  private def run(): Unit =
-    try for (location <- jar; name <- classes(location)) load(name)
-    catch { case NonFatal(_) => }
-
-  /** None if the classes come from folders, as in tests. */
-  private def jar: Option[File] =
-    for {
-      domain <- Option(getClass.getProtectionDomain.getCodeSource)
-      file = new File(domain.getLocation.toURI) if file.isFile
-    } yield file
-
-  private def classes(jar: File): Seq[String] = Using.resource(new JarFile(jar)) { open =>
-    val names = open.entries.asScala
-      .map(_.getName)
-      .filter(n => packages.exists(n.startsWith(_)) && !n.startsWith(page))
-    names.filter(_.endsWith(".class")).map(_.stripSuffix(".class").replace('/', '.')).toList
-  }
-
-  /** Classes for connectors that are not there cannot be loaded. */
-  private def load(name: String): Unit =
-    try Class.forName(name, false, getClass.getClassLoader).getDeclaredMethods: Unit
-    catch { case _: ClassNotFoundException | _: LinkageError => }
 }
