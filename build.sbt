@@ -66,7 +66,13 @@ lazy val springbok = (project in file("jvm"))
     // What the jar says of itself at run time: its version and the Spark that it was compiled for.
     Compile / resourceGenerators += Def.task {
       val f = (Compile / resourceManaged).value / "springbok.properties"
-      IO.write(f, s"version=${version.value}\nspark.version=$sparkVersion\nscala.version=${line.scala}\n")
+      val revisions =
+        line.revisions ++ SparkLines.revision((Compile / externalDependencyClasspath).value.files)
+      IO.write(
+        f,
+        s"version=${version.value}\nspark.version=$sparkVersion\nscala.version=${line.scala}\n" +
+          s"spark.revisions=${revisions.mkString(",")}\n"
+      )
       Seq(f)
     }.taskValue,
     // What it needs of Spark, which it looks for at start.

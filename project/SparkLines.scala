@@ -1,3 +1,6 @@
+import java.util.Properties
+import java.util.jar.JarFile
+
 import sbt._
 
 /**
@@ -23,6 +26,8 @@ import sbt._
  *   whether Maven serves the Hive module of this very Spark, which the tests of Hive use; without it, they are left out
  * @param unmanaged
  *   folder of the jars of a Spark that Maven does not serve
+ * @param revisions
+ *   of other releases of the line that have all members that are used, which a test checks
  * @param leftOut
  *   sources of tests that need something which this Spark, or its package, lacks
  */
@@ -37,6 +42,7 @@ final case class SparkLine(
     hudi: Option[(String, String)] = None,
     hive: Boolean = false,
     unmanaged: Option[String] = None,
+    revisions: Seq[String] = Nil,
     leftOut: Seq[String] = Nil
 ) {
   def scalaBinary: String = scala.split('.').take(2).mkString(".")
@@ -135,7 +141,9 @@ object SparkLines {
       "17",
       Seq("spark-4.1-4.3", "spark-4.2-4.3", "spark-3.5-4.2", "spark-4.0-4.3"),
       delta = Some("delta-spark_4.2_2.13" -> "4.4.0"),
-      hive = true
+      hive = true,
+      // Spark 4.2.1.
+      revisions = Seq("617618396087429b5627a86ce933bb0f5d6645cb")
     ),
     SparkLine(
       "4.3",
@@ -163,10 +171,20 @@ object SparkLines {
       })
   }
 
+  /** The revision of the Spark among these jars. */
+  def revision(jars: Seq[File]): Option[String] = jars
+    .filter(_.getName.startsWith("spark-co"))
+    .flatMap { f =>
+      val (jar, found) = (new JarFile(f), new Properties)
+      try Option(jar.getEntry("spark-version-info.properties")).foreach(e => found.load(jar.getInputStream(e)))
+      finally jar.close()
+      Option(found.getProperty("revision"))
+    }
+    .headOption
+
   /** The compiler's options. Warnings are errors on the current line alone: other compilers and other Sparks warn otherwise. */
   def scalacOptions(line: SparkLine): Seq[String] = {
-    // Functions are classes: the first query of a session would wait until the JVM has made each of thousands of lambdas,
-    // and classes are loaded in the background.
+    // Functions are classes: a young JVM makes a lambda more slowly than it loads a class.
     val functions = "-Ydelambdafy:inline"
     val all =
       Seq("-encoding", "utf8", "-feature", "-unchecked", "-Xsource:3", "-language:existentials", functions)

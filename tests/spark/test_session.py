@@ -10,6 +10,7 @@ import pytest
 import springbok
 from pyspark.sql import SparkSession
 from springbok import session
+from springbok._jvm import jvm, own_class
 
 JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 
@@ -151,3 +152,7 @@ print("JOINS", len(springbok.report(df).joins))
     assert "other.jar" in jars
     assert springbok.jar_path() in jars
     assert found[1] == "JOINS 1"
+
+
+def test_the_members_of_a_release_that_are_not_compared_at_start(spark: SparkSession) -> None:
+    assert own_class("catalyst.MemberCheck", jvm(spark)._gateway_client).missing() is None

@@ -23,7 +23,7 @@ import org.apache.xbean.asm9.Opcodes;
  * {@code NoSuchMethodError}. The build writes the list of members into the jar, as {@code springbok.members}: a line with
  * a class, then an indented line for each member, which is a name and a descriptor. The classes are read, not loaded.
  */
-final class MemberCheck {
+public final class MemberCheck {
   private static final String LIST = "springbok.members";
 
   private final ClassLoader loader;
@@ -34,7 +34,7 @@ final class MemberCheck {
   }
 
   /** The first class or member that is missing, as a person writes it; null if all are there, or the jar has no list. */
-  static String missing() {
+  public static String missing() {
     ClassLoader loader = MemberCheck.class.getClassLoader();
     try (InputStream in = loader.getResourceAsStream(LIST)) {
       return in == null ? null : missing(loader, in);
