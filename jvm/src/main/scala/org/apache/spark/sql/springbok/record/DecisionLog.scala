@@ -144,12 +144,14 @@ final case class LoggedConjuncts(
  * @param selectivity
  *   the fraction of the rows that pass, None if unknown
  */
-final case class LoggedConjunct(
-    condition: String,
-    cost: Double,
-    selectivity: Option[Double],
-    mayRaise: Boolean
-)
+final class LoggedConjunct(
+    text: => String,
+    val cost: Double,
+    val selectivity: Option[Double],
+    val mayRaise: Boolean
+) {
+  lazy val condition: String = text
+}
 
 /**
  * A join order that was considered.
@@ -174,8 +176,6 @@ final case class LoggedOrder(
 /**
  * A join as the report shows it.
  *
- * @param other
- *   the conjuncts that are not equalities of keys
  * @param hint
  *   the query's own hint
  * @param sparkStrategy
@@ -184,12 +184,11 @@ final case class LoggedOrder(
 final class LoggedJoin(
     @volatile private[record] var number: Int,
     val joinType: String,
-    val leftKeys: Seq[String],
-    val rightKeys: Seq[String],
-    val other: Option[String],
+    texts: => JoinTexts,
     val hint: JoinHint,
     val sparkStrategy: Option[Strategy]
 ) {
+  lazy val condition: JoinTexts = texts
   @volatile private var first = Option.empty[JoinDecision]
   @volatile private var last = Option.empty[JoinDecision]
   @volatile private[record] var separation: Option[Reason] = None
@@ -210,6 +209,9 @@ final class LoggedJoin(
     last = Some(d)
   }
 }
+
+/** The condition of a join: its keys, and the conjuncts that are not equalities of keys. */
+final case class JoinTexts(leftKeys: Seq[String], rightKeys: Seq[String], other: Option[String])
 
 object LoggedJoin {
 

@@ -17,10 +17,11 @@ import org.apache.spark.sql.springbok.record.FilterState._
 final class FilterRecord(
     val join: Int,
     val key: Int,
-    val sourceKey: String,
+    label: => String,
     val target: Option[FilterColumn],
     initial: FilterState
 ) {
+  lazy val sourceKey: String = label
   private val current = new AtomicReference(initial)
 
   @volatile private var remembered = Option.empty[(AnyRef, AnyRef, FilterState)]

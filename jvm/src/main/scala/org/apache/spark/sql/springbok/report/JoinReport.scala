@@ -60,9 +60,9 @@ final private[springbok] class JoinReport(
     val entry = JoinEntry(
       id = j.id,
       `type` = j.joinType,
-      leftKeys = j.leftKeys,
-      rightKeys = j.rightKeys,
-      otherConjuncts = j.other,
+      leftKeys = j.condition.leftKeys,
+      rightKeys = j.condition.rightKeys,
+      otherConjuncts = j.condition.other,
       hint = Option.when(!j.hint.isEmpty)(j.hint.toString),
       hintHonoured = node.flatMap(n => honoured(j.hint, join(n))),
       planned = j.planned.map(p => Strategy.label(p.choice.chosen)),

@@ -127,7 +127,7 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
 
     def entries(conditions: Seq[Expression]): Seq[LoggedConjunct] = order.map { i =>
       val c = conjuncts(i)
-      LoggedConjunct(ExpressionLabel(conditions(i)), c.cost, c.selectivity, c.mayRaise)
+      new LoggedConjunct(ExpressionLabel(conditions(i)), c.cost, c.selectivity, c.mayRaise)
     }
   }
 }

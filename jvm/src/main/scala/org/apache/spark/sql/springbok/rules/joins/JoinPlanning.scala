@@ -34,6 +34,7 @@ import org.apache.spark.sql.springbok.physical.PlanningEstimates
 import org.apache.spark.sql.springbok.record.{
   JoinDecision,
   JoinState,
+  JoinTexts,
   LoggedJoin,
   PlanningState,
   RunningQueries
@@ -112,12 +113,12 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
 private[joins] object JoinStates {
 
   def add(j: Join, query: PlanningState): JoinState = query.addJoin { id =>
-    val (left, right, other) = ExtractEquiJoinKeys.unapply(j) match {
-      case Some((_, l, r, o, _, _, _, _)) =>
-        (l.map(ExpressionLabel), r.map(ExpressionLabel), o.map(ExpressionLabel))
-      case None => (Nil, Nil, j.condition.map(ExpressionLabel))
+    def texts = j match {
+      case ExtractEquiJoinKeys(_, l, r, o, _, _, _, _) =>
+        JoinTexts(l.map(ExpressionLabel), r.map(ExpressionLabel), o.map(ExpressionLabel))
+      case _ => JoinTexts(Nil, Nil, j.condition.map(ExpressionLabel))
     }
-    new LoggedJoin(id, LoggedJoin.typeName(j.joinType), left, right, other, j.hint, sparks(j))
+    new LoggedJoin(id, LoggedJoin.typeName(j.joinType), texts, j.hint, sparks(j))
   }
 
   /** What Spark's own planner makes of a join, by the sizes that it knows. */

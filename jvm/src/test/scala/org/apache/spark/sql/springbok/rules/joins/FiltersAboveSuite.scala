@@ -19,7 +19,7 @@ class FiltersAboveSuite extends SpringbokTest {
 
   /** The first decision about the join by `person`. */
   private def planned(sql: String): JoinDecision =
-    record(same(sql)).joins.find(_.leftKeys.mkString.contains("person")).flatMap(_.planned).get
+    record(same(sql)).joins.find(_.condition.leftKeys.mkString.contains("person")).flatMap(_.planned).get
 
   private def notes(d: JoinDecision): Seq[String] =
     d.notes.filter(_.code == "FILTERED_BY_JOINS_ABOVE").map(_.text)
@@ -82,7 +82,7 @@ class FiltersAboveSuite extends SpringbokTest {
       same("""WITH c AS (SELECT movie, v, label FROM cast_list JOIN person USING (person) WHERE v % 5 < 4)
                     |SELECT count(*), sum(a.v) FROM c a JOIN movie USING (movie) WHERE year = 7
                     |UNION ALL SELECT count(*), max(v) FROM c""".stripMargin)
-    val copies = record(df).joins.filter(_.leftKeys.mkString.contains("person")).flatMap(_.planned)
+    val copies = record(df).joins.filter(_.condition.leftKeys.mkString.contains("person")).flatMap(_.planned)
     assert(copies.size == 2 && copies.map(_.choice.chosen).distinct.size == 1)
     assert(copies.forall(notes(_).isEmpty))
   }

@@ -16,7 +16,7 @@ class ForgoneFilterSuite extends SpringbokTest {
   }
 
   private def input(df: DataFrame, keys: String, first: Boolean): JoinInput = {
-    val join = record(df).joins.find(_.leftKeys.mkString.contains(keys)).get
+    val join = record(df).joins.find(_.condition.leftKeys.mkString.contains(keys)).get
     (if (first) join.planned else join.latest).flatMap(_.input).get
   }
 
@@ -76,7 +76,7 @@ class ForgoneFilterSuite extends SpringbokTest {
           |(SELECT /*+ BROADCAST(p) */ f.k, f.v, p.t, p.t AS u FROM fact f JOIN part p ON f.k = p.k WHERE p.grp < 100) x
           |JOIN (SELECT k, avg(v) AS m FROM fact GROUP BY k) g ON x.k = g.k WHERE x.v + length(x.t) + length(x.u) < g.m""".stripMargin
       )
-      val top = record(df).joins.find(_.other.isDefined).get
+      val top = record(df).joins.find(_.condition.other.isDefined).get
       val in = top.planned.flatMap(_.input).get
       assert(in.left.bytes > in.right.bytes)
       val filters = used(df).filter(_.join == top.id)

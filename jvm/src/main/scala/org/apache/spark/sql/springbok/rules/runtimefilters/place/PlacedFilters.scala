@@ -95,7 +95,7 @@ final private[springbok] class PlacedFilters(
       if (c.waits(t)) FilterState.Placed(at) else FilterState.Late(at)
     }
     key.side.state.query.log.place(key.id.join, key.id.index, t.column.exprId, placed) { state =>
-      val label = ExpressionLabel(key.on.creation)
+      def label = ExpressionLabel(key.on.creation)
       val column = FilterColumn(t.table, t.label, t.column.exprId)
       val record = new FilterRecord(key.id.join, key.id.index, label, Some(column), state)
       made += record
