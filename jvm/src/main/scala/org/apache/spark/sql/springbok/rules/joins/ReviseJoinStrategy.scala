@@ -12,8 +12,9 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState, Revised}
  * Makes the choice of [[ChooseJoinStrategy]] again after a query stage has finished, for the joins that the first choice
  * saw. The argument why the answer cannot change is the same.
  *
- * '''When it leaves a join as it is''': it has decided this very join before, no stage below it has finished since, and the
- * decision does not count on filters of joins above. Only what the query's other joins hold in memory may have changed.
+ * '''When it leaves a join as it is''': it has decided this very join before, and no stage below it has finished since; of a
+ * decision that counts on filters of joins above, no stage of the plan. Only what the query's other joins hold in memory may
+ * have changed.
  */
 object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
@@ -23,11 +24,12 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
         RuleGuard("ReviseJoinStrategy", plan, Some(join.query))(revised(plan, join.query))
       }
 
-  private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan =
+  private def revised(plan: LogicalPlan, query: PlanningState): LogicalPlan = {
+    lazy val all = finished(plan)
     JoinChooser.decide(plan, query) { (j, above, chooser) =>
       JoinState.of(j).fold(j) { state =>
-        val stages = finished(j)
-        if (!state.filteredAbove && state.revised.exists(_.stands(j, stages))) j
+        val stages = if (state.filteredAbove) all else finished(j)
+        if (state.revised.exists(_.stands(j, stages))) j
         else {
           val decided = if (isSettled(j)) settled(j, state) else chooser().revise(j, above, state)
           state.revised = Some(Revised(decided, stages))
@@ -35,12 +37,13 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
         }
       }
     }
+  }
 
   private def isSettled(j: Join): Boolean = conf.getConf(JoinConf.ENABLED) && JoinChooser.hasStarted(j)
 
   /** What was decided before the broadcast began still says why. */
   private def settled(j: Join, state: JoinState): Join = ApplyHint(j, state, Strategy.Spark, decided = None)
 
-  private def finished(j: Join): Int =
-    j.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size
+  private def finished(p: LogicalPlan): Int =
+    p.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size
 }
