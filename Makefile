@@ -18,13 +18,14 @@ LINES ?= all
 LINE ?= current
 # The tag of the Scala tests that `make test` leaves out.
 SLOW := org.apache.spark.sql.springbok.Slow
+LINT_SCALA := scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check"
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
 BENCH := .venv/.bench
 JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
 JAR := .venv/.jar
 
-.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-scala test-scala-slow test-slow test-python test-python-slow lint format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars clean
+.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-rest test-slow test-scala test-scala-rest test-scala-slow test-python test-python-slow lint lint-python format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars clean
 .DEFAULT_GOAL := demo
 
 help:  ## this list
@@ -33,29 +34,41 @@ help:  ## this list
 demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
 	$(BIN)/python -m springbok demo --scale $(SCALE) --queries $(QUERIES) --runs $(RUNS)
 
-test: lint  ## lint, then Scala tests and Python tests side by side
+# Scala beside Python, since neither keeps two cores busy. Only one sbt runs at a time.
+test: $(JAR)  ## lint and tests, the Scala half beside the Python half
 	$(MAKE) --keep-going --jobs=2 test-scala test-python
 
 test-all: test test-slow  ## every test
 
-test-slow: test-scala-slow test-python-slow  ## the tests that `make test` leaves out
+test-slow: $(JAR)  ## the tests that `make test` leaves out
+	$(MAKE) --keep-going --jobs=2 test-scala-slow test-python-slow
 
-lint: $(VENV)  ## formatting, warnings, types, layers, of both halves
+test-rest: $(JAR)  ## what CI runs after `make test`: slow tests, smoke tests on LINES, and the jars of all lines
+	$(MAKE) --keep-going --jobs=2 test-scala-rest test-python-slow
+
+lint: lint-python  ## formatting, warnings, types, layers, of both halves
+	$(PYTHON) tools/jar.py --sbt $(LINT_SCALA) Test/compile package
+	@touch $(JAR)
+
+lint-python: $(VENV)
 	$(BIN)/ruff check python tests tools benchmarks
 	$(BIN)/ruff format --check python tests tools benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/budget.py
-	$(PYTHON) tools/jar.py --sbt scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check" Test/compile package
-	@touch $(JAR)
 
+# Lint and tests share a start of sbt.
 test-scala:
-	$(PYTHON) tools/sbt.py "testOnly -- -l $(SLOW)"
+	$(PYTHON) tools/sbt.py $(LINT_SCALA) "testOnly -- -l $(SLOW)"
+
+test-scala-rest: test-scala-slow
+	$(MAKE) smoke
+	$(MAKE) jars LINES=all
 
 test-scala-slow:
 	$(PYTHON) tools/sbt.py "testOnly -- -n $(SLOW)"
 
-test-python: $(VENV) $(JAR)
+test-python: lint-python $(JAR)
 	$(BIN)/python -m pytest -m "not slow"
 
 test-python-slow: $(VENV) $(JAR)
