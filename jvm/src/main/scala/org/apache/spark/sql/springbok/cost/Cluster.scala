@@ -4,7 +4,7 @@ import java.util.{Collections, WeakHashMap}
 
 import scala.util.Try
 
-import org.apache.spark.{ExecutorAllocationClient, SparkConf, SparkContext, SparkEnv}
+import org.apache.spark.{ExecutorAllocationClient, SparkConf, SparkContext}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.ClusterConf
@@ -97,9 +97,10 @@ object Cluster {
     if (conf.getConf(ClusterConf.EXECUTORS) > 0) None
     else if (sc.isLocal) Some(1)
     else {
-      val driver = Try(SparkEnv.get.blockManager.blockManagerId.hostPort).toOption
-      val all = Try(sc.getExecutorMemoryStatus.keySet.toSet).getOrElse(Set.empty[String])
-      Some((all -- driver).map(_.replaceFirst(":\\d+$", "")).size).filter(_ > 0)
+      // The block managers' master answers late while it loses an executor.
+      val all = Try(sc.statusStore.executorList(activeOnly = true)).getOrElse(Nil)
+      val executors = all.filter(_.id != SparkContext.DRIVER_IDENTIFIER)
+      Some(executors.map(_.hostPort.replaceFirst(":\\d+$", "")).distinct.size).filter(_ > 0)
     }
 
   /** Bytes that Spark's memory manager shares among the tasks of an executor and the blocks that it caches. */
