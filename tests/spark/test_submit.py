@@ -38,7 +38,7 @@ spark.stop()
 """
 
 
-@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+@pytest.mark.parametrize("master", ["local[2]", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.slow)])
 def test_spark_submit(master: str, tpch: Path, tmp_path: Path) -> None:
     """The command of install.md, on one JVM and on executors of their own."""
     (tmp_path / "job.py").write_text(JOB)

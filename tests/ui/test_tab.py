@@ -1,4 +1,4 @@
-"""The tab of the Spark UI and of the History Server, of a job that `spark-submit` runs without the Python package."""
+"""The tab of the Spark UI and of the History Server, and the counters, of a job without the Python package."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from springbok.reports import Report
 from ui import history
 
 LAST = re.compile(r"query/\?id=(\d+)")
+SINK = "spark.metrics.conf.*.sink.prometheusServlet"
+METRICS = (
+    "spark.ui.prometheus.enabled=true",
+    f"{SINK}.class=org.apache.spark.metrics.sink.PrometheusServlet",
+    f"{SINK}.path=/metrics/prometheus",
+)
+COUNTER = re.compile(r"^metrics_\w+_driver_springbok_(\w+?)_Count\{[^}]*\} (\d+)", re.MULTILINE)
 
 
 def _reports(folder: Path) -> list[Report]:
@@ -21,8 +28,12 @@ def _reports(folder: Path) -> list[Report]:
     return [Report.from_json(e["report"]) for e in events]
 
 
-def test_the_tab_of_a_job_live_and_afterwards(tmp_path: Path) -> None:
-    with history.job(tmp_path) as url:
+def test_the_tab_and_the_counters_of_a_job_live_and_afterwards(tmp_path: Path) -> None:
+    with history.job(tmp_path, *METRICS) as url:
+        text = history.until(f"{url}/metrics/prometheus", lambda t: ("queries", "1") in COUNTER.findall(t))
+        counters = {name: int(value) for name, value in COUNTER.findall(text)}
+        assert set(counters) == {"queries", "joinsChanged", "filtersUsed", "rowsRemoved", "ruleTimeMs", "failures"}
+        assert counters["filtersUsed"] == 1 and counters["failures"] == 0
         queries = history.until(f"{url}/springbok/", lambda text: "query/?id=" in text)
         assert "1 of 1" in queries and "&lt;b&gt;7" in queries and "<b>7" not in queries
         page = history.get(f"{url}/springbok/query/?id={LAST.findall(queries)[0]}")
@@ -39,15 +50,9 @@ def test_the_tab_of_a_job_live_and_afterwards(tmp_path: Path) -> None:
         for i in ids:
             assert "<svg" in history.get(f"{url}/springbok/query/?id={i}")
             assert history.get(f"{url}/SQL/execution/?id={i}")
-
-
-def test_a_history_server_without_the_jar_reads_the_log(tmp_path: Path) -> None:
-    with history.job(tmp_path):
-        pass
-    ids = [r.execution.id for r in _reports(tmp_path) if r.execution]
-    assert len(ids) == 2
+    # A History Server without the jar reads the log as well.
     with history.server(tmp_path, None) as url:
-        assert "HashAggregate" in history.get(f"{url}/SQL/execution/?id={ids[0]}")
+        assert all("HashAggregate" in history.get(f"{url}/SQL/execution/?id={i}") for i in ids)
         assert "Springbok" not in history.get(f"{url}/jobs/")
 
 
