@@ -85,7 +85,6 @@ def main() -> None:
             "idle": idle,
             "at work": executors(spark),
             "planned for": report.resources.executors,
-            "hosts": report.resources.hosts,
             "cores": report.resources.cores_per_executor,
             "filters": [f.status for f in report.filters],
             "plans alone": alone,

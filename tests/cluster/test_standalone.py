@@ -50,14 +50,13 @@ def test_executors_come_and_go_have_their_workers_cores_and_answers_stay(master:
     # Each planning, and later each report, asked the block managers' master for the executors: as long as losing one.
     script = [sys.executable, "-m", "cluster.standalone", str(tmp_path), master]
     env = os.environ | {"PYTHONPATH": str(TESTS)}
-    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False, timeout=300)
+    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
     rounds = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(rounds) == 3, done.stderr[-9000:]
     for outcome in rounds:
         assert outcome["right"] and not outcome["failures"], outcome
         assert outcome["idle"] == 0 and outcome["at work"] > 0, outcome
         assert 1 <= outcome["planned for"] <= 2, outcome
-        assert outcome["hosts"] == 1, outcome
         # Nothing says how many cores an executor has: those of its worker.
         assert outcome["cores"] == 3, outcome
         assert "used" in outcome["filters"], outcome
