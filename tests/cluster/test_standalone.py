@@ -50,7 +50,7 @@ def test_executors_come_and_go_have_their_workers_cores_and_answers_stay(master:
     # Each planning, and later each report, asked the block managers' master for the executors: as long as losing one.
     script = [sys.executable, "-m", "cluster.standalone", str(tmp_path), master]
     env = os.environ | {"PYTHONPATH": str(TESTS)}
-    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False)
+    done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, env=env, check=False, timeout=1500)
     rounds = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(rounds) == 3, done.stderr[-9000:]
     for outcome in rounds:

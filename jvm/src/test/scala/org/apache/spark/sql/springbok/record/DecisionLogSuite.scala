@@ -52,7 +52,8 @@ class DecisionLogSuite extends AnyFunSuite {
   }
 
   test("the joins of a subquery get numbers of their query") {
-    def add(s: PlanningState) = s.addJoin(new LoggedJoin(_, "INNER", JoinTexts(Nil, Nil, None), JoinHint.NONE, None))
+    def add(s: PlanningState) =
+      s.addJoin(new LoggedJoin(_, "INNER", JoinTexts(Nil, Nil, None), JoinHint.NONE, None))
     val (query, subquery) = (new PlanningState, new PlanningState)
     val (own, below) = (add(query), add(subquery))
     query.adopt(subquery)
