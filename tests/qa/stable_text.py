@@ -27,6 +27,9 @@ _FREE_KEYS = {
     "written_bytes",
 }
 
+# The JVM's words for what the rest of the report says.
+_WORDS = re.compile(r"texts\b|joins\[\d+\]\.condition$|alternatives\[\d+\]\.text$|filters\[\d+\]\.(name|effect)$")
+
 
 def plan(text: str) -> str:
     """A plan as Spark prints it, with ids numbered in the order in which they appear."""
@@ -48,7 +51,8 @@ def numbered(text: str) -> str:
 
 def report(document: dict[str, Any]) -> str:
     """A report with one `path = value` a line, sorted by path."""
-    return "\n".join(sorted(f"{path} = {value}" for path, value in _leaves(document, "")))
+    leaves = [(path, value) for path, value in _leaves(document, "") if not _WORDS.search(path)]
+    return "\n".join(sorted(f"{path} = {value}" for path, value in leaves))
 
 
 def _leaves(value: Any, path: str) -> list[tuple[str, str]]:
