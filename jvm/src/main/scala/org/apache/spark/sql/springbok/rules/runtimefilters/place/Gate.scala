@@ -83,7 +83,7 @@ private[place] object Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = c.sourceKey match {
       case _: SourceKey.Shuffle if c.key.bloomBytes > 0 && !c.targets.exists(_.skips) =>
         c.key.falsePositives match {
-          case None => Left(Reason.noBloom)
+          case None => Either.cond(c.key.hinted, c, Reason.noBloom)
           case Some(rate) =>
             val sent = c.copy(falsePositives = rate)
             Either.cond(
