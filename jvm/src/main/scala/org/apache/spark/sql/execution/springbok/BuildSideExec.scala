@@ -8,8 +8,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, Statistics}
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{ExchangeQueryStageExec, QueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{
+  AdaptiveExecutionContext,
+  AdaptiveSparkPlanExec,
+  ExchangeQueryStageExec,
+  QueryStageExec
+}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
+import org.apache.spark.sql.springbok.catalyst.{CurrentExecution, PlanInputs}
 import org.apache.spark.sql.springbok.record.StageWait
 
 /** Stands below a runtime filter for the exchange of its build side, or its stage, which has not finished. It is never run. */
@@ -75,7 +81,13 @@ case class FilterDependencyExec(@transient exchange: SparkPlan, child: SparkPlan
   override def relationFuture: Future[Broadcast[Any]] = waiting.cancellable
 
   override protected def completionFuture: scala.concurrent.Future[Broadcast[Any]] = {
-    waiting.begin(sparkContext, conf.broadcastTimeout * 1000)
+    // The thread of a timer has no execution of its own.
+    val query = CurrentExecution.query(sparkContext)
+    val build = exchange.canonicalized
+    waiting.begin(sparkContext, conf.broadcastTimeout * 1000) { () =>
+      val contexts = query.toSeq.flatMap(q => FilterDependencyExec.contexts(q.executedPlan))
+      contexts.flatMap(_.stageCache.get(build)).find(_.isMaterialized)
+    }
     waiting.ended
   }
 
@@ -90,6 +102,16 @@ case class FilterDependencyExec(@transient exchange: SparkPlan, child: SparkPlan
 }
 
 object FilterDependencyExec {
+
+  /** What adaptive execution shares among a query and its subqueries, and for each cached table. */
+  private def contexts(p: SparkPlan): Seq[AdaptiveExecutionContext] = {
+    val own = p match {
+      case a: AdaptiveSparkPlanExec => Seq(a.context)
+      case _ => Nil
+    }
+    own ++ PlanInputs.of(p).flatMap(contexts)
+  }
+
   private val noPlan: LogicalPlan = LocalRelation(Nil)
 }
 

@@ -52,7 +52,7 @@ private[springbok] object OptimizedPlan {
 }
 
 /** The execution of a query that this thread works for. */
-private[springbok] object CurrentExecution {
+private[sql] object CurrentExecution {
 
   /** Spark's number of it. */
   def id(sc: SparkContext): Option[Long] =

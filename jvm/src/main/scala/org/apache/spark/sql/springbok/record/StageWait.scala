@@ -2,8 +2,8 @@ package org.apache.spark.sql.springbok.record
 
 import java.util.concurrent.{CompletableFuture, ScheduledFuture, TimeUnit}
 
-import scala.collection.mutable
 import scala.concurrent.{Future, Promise}
+import scala.util.control.NonFatal
 
 import org.apache.spark.SparkContext
 import org.apache.spark.broadcast.Broadcast
@@ -15,18 +15,17 @@ import org.apache.spark.util.ThreadUtils
  * The wait of scans for the stage of a join's build side. Adaptive execution waits for `ended`, and not a second time for the
  * stage itself: a failure of the stage would be reported twice, as another error than Spark's.
  *
- * Usually nobody needs the end: the stage finishes, the query is planned anew, and the scans get their filters from the finished
- * stage. The wait ends of itself
+ * Usually the stage finishes, the query is planned anew, and the scans get their filters from the finished stage. The wait ends
  *
- *   - where adaptive execution goes on with the plan that it had, which still waits;
+ *   - soon after the stage, where adaptive execution goes on with the plan that it had, or where the stage had finished for
+ *     another part of the query, so that nothing else would make adaptive execution look again;
  *   - once cores that the scans could use have been idle for longer than their filters are expected to save;
- *   - after `spark.sql.broadcastTimeout`, for which Spark itself waits for a build side.
+ *   - after `spark.sql.broadcastTimeout`, for which Spark itself waits for a build side, and where nothing runs at all.
  */
 final class StageWait {
   import StageWait._
 
   private val promise = Promise[Broadcast[Any]]()
-  private val filters = mutable.Set.empty[FilterRecord]
   private var mostIdleMs = 0.0
   private var ticks = Option.empty[ScheduledFuture[_]]
   @volatile private var found = Option.empty[Finished]
@@ -38,47 +37,46 @@ final class StageWait {
   /** The same as Scala's. */
   def ended: Future[Broadcast[Any]] = promise.future
 
-  /** The finished stage, if a planning has seen it. */
+  /** The finished stage, if it was seen. */
   def stage: Option[ExchangeQueryStageExec] = found.map(_.stage)
 
-  /**
-   * A filter whose scan waits.
-   *
-   * @param idleMs
-   *   time in ms of all cores that may be lost meanwhile
-   */
-  def add(filter: FilterRecord, idleMs: Double): Unit = synchronized {
-    filters += filter
-    mostIdleMs = math.max(mostIdleMs, idleMs)
-  }
-
-  /** Whether it has ended before the stage, and not because a planning had seen that the stage had finished. */
+  /** Whether it has ended before the stage. */
   def isOver: Boolean = cancellable.isDone && found.isEmpty
 
-  /** A planning has seen that the stage has finished. */
+  /** So much time of all cores, in ms, may be lost while a filter's scan waits. */
+  def mayLose(idleMs: Double): Unit = synchronized { mostIdleMs = math.max(mostIdleMs, idleMs) }
+
+  /** The stage has finished. */
   def finished(by: ExchangeQueryStageExec): Unit =
     if (found.isEmpty) found = Some(Finished(by, System.nanoTime))
 
-  /** Adaptive execution starts to wait. */
-  def begin(context: SparkContext, timeoutMs: Long): Unit = synchronized {
-    if (ticks.isEmpty) ticks = Some {
-      var idleMs = 0.0
-      val began = System.nanoTime
-      def isOver = found match {
-        case Some(f) => since(f.at) > graceMs
-        case None =>
-          idleMs += tickMs * idlePart(context)
-          idleMs > mostIdleMs || timeoutMs > 0 && since(began) > timeoutMs
-      }
-      def tick(): Unit =
-        if (cancellable.isDone || found.isDefined && !filters.exists(isPlaced) || context.isStopped) stop()
-        else if (isOver) {
-          cancellable.complete(null): Unit
-          stop()
+  /**
+   * Adaptive execution starts to wait.
+   *
+   * @param look
+   *   looks for the finished stage
+   */
+  def begin(context: SparkContext, timeoutMs: Long)(look: () => Option[ExchangeQueryStageExec]): Unit =
+    synchronized {
+      if (ticks.isEmpty && !cancellable.isDone)
+        look().orElse(stage) match {
+          case Some(s) =>
+            finished(s)
+            cancellable.complete(null): Unit
+          case None =>
+            val clock = new Clock(context, timeoutMs)
+            def tick(): Unit = {
+              if (found.isEmpty) look().foreach(finished)
+              val over = found.fold(clock.isOver(mostIdleMs))(f => since(f.at) > graceMs) || context.isStopped
+              if (over) cancellable.complete(null): Unit
+              if (cancellable.isDone) stop()
+            }
+            def safely(): Unit =
+              try tick()
+              catch { case NonFatal(_) => cancellable.complete(null): Unit }
+            ticks = Some(timer.scheduleWithFixedDelay(() => safely(), tickMs, tickMs, TimeUnit.MILLISECONDS))
         }
-      clock.scheduleWithFixedDelay(() => tick(), tickMs, tickMs, TimeUnit.MILLISECONDS)
     }
-  }
 
   private def stop(): Unit = synchronized(ticks.foreach(_.cancel(false): Unit))
 }
@@ -91,22 +89,32 @@ object StageWait {
   /** Time in ms in which scans should have got their filters from a finished stage. */
   private val graceMs = 500L
 
-  private lazy val clock = ThreadUtils.newDaemonSingleThreadScheduledExecutor("springbok-stage-waits")
+  /** Time in ms after which a build side should run, if no other task does. */
+  private val mostQuietMs = 10000L
+
+  private lazy val timer = ThreadUtils.newDaemonSingleThreadScheduledExecutor("springbok-stage-waits")
 
   private def since(ns: Long): Long = (System.nanoTime - ns) / 1000000
 
-  private def isPlaced(f: FilterRecord): Boolean = f.state.isInstanceOf[FilterState.Placed]
+  /** What is lost by a wait, in steps of `tickMs`. */
+  final private class Clock(context: SparkContext, timeoutMs: Long) {
+    private val began = System.nanoTime
+    private var idleMs = 0.0
+    private var quietMs = 0L
 
-  /** The part of the executors' cores that run no task; 0 if no core does, since then the driver is busy. */
-  private def idlePart(context: SparkContext): Double = {
-    val cores = context.statusStore.executorList(activeOnly = true).map(_.totalCores).sum
-    val busy = tasks(context) * context.conf.getInt("spark.task.cpus", 1)
-    if (cores == 0 || busy == 0) 0 else math.max(0.0, 1 - busy.toDouble / cores)
-  }
+    def isOver(mostIdleMs: Double): Boolean = {
+      val cores = context.statusStore.executorList(activeOnly = true).map(_.totalCores).sum
+      val busy = tasks * context.conf.getInt("spark.task.cpus", 1)
+      // Without any task it is the driver that is busy, and without any core nobody could work.
+      if (cores > 0 && busy > 0) idleMs += tickMs * math.max(0.0, 1 - busy.toDouble / cores)
+      quietMs = if (cores > 0 && busy == 0) quietMs + tickMs else 0
+      idleMs > mostIdleMs || quietMs > mostQuietMs || timeoutMs > 0 && since(began) > timeoutMs
+    }
 
-  // The status store learns of tasks late, as long as no other event comes.
-  private def tasks(context: SparkContext): Int = context.taskScheduler match {
-    case s: TaskSchedulerImpl => s.runningTasksByExecutors.values.sum
-    case _ => 0
+    // The status store learns of tasks late, as long as no other event comes.
+    private def tasks: Int = context.taskScheduler match {
+      case s: TaskSchedulerImpl => s.runningTasksByExecutors.values.sum
+      case _ => 0
+    }
   }
 }

@@ -69,6 +69,17 @@ class FilterDependencySuite extends SpringbokTest {
     assert(record(df).filters.map(_.reason.code) == Seq("WAIT_ENDED"))
   }
 
+  // Nothing else made adaptive execution look again: the subquery waited for ever.
+  test("a build side that has finished for another part of the query") {
+    val joined = "fact f JOIN (SELECT k FROM mid WHERE g = 7) m ON f.k = m.k"
+    val sql = s"SELECT /*+ MERGE(m) */ f.k, sum(v) AS s FROM $joined GROUP BY f.k " +
+      s"HAVING s > (SELECT /*+ MERGE(m) */ sum(v) * 0.0001 FROM $joined)"
+    conf(FilterConf.WAIT.key -> "ALWAYS", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      for (_ <- 1 to 5) assert(used(same(sql)).size == 2, sql)
+      conf("spark.sql.exchange.reuse" -> "false")(assert(used(same(sql)).size == 2))
+    }
+  }
+
   test("the wait ends with the query that is cancelled") {
     val sql =
       "SELECT /*+ MERGE(m) */ count(*) FROM fact f JOIN (SELECT k FROM mid WHERE held(g)) m ON f.k = m.k"

@@ -82,7 +82,7 @@ final private[springbok] class PlacedFilters(
     c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
     if (!c.targets.forall(c.waits)) state.lateFilters = true
     val at = c.targets.map(t => PlacedAt(t.column.exprId, info(c, t, record(c, t))))
-    for (a <- at if c.scansWait) state.stageWait.add(a.info.record, planning.waiting.mostIdleMs(c))
+    if (c.scansWait) state.stageWait.mayLose(planning.waiting.mostIdleMs(c))
     // What a late filter retains depends on when it arrives.
     val retained = c.key.retained.filter(_ => c.scansWait)
     PlacedKey(c.applicationKey, c.sourceKey, at.distinctBy(_.target), retained, c.key.bloomBytes)
