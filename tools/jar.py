@@ -57,7 +57,10 @@ def run(line: lines.Line, commands: Sequence[str]) -> int:
     made = line.target / line.jar((sbt.ROOT / "VERSION").read_text().strip())
     if "package" in commands and made.exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
-        shutil.copy(made, FOLDER / made.name)
+        # Not in place: a JVM may have the old one open.
+        part = FOLDER / f"{made.name}.part"
+        shutil.copy(made, part)
+        part.replace(FOLDER / made.name)
     return code
 
 

@@ -23,7 +23,6 @@ _JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 # Settings that work against Springbok: the value that does, and its effect.
 _CONFLICTS = {
     "spark.sql.adaptive.enabled": ("false", "no runtime filters are made, and no decision is revised at run time"),
-    "spark.sql.exchange.reuse": ("false", "no runtime filters are made: the build side would run twice"),
     "spark.springbok.enabled": ("false", "Springbok is switched off"),
     "spark.springbok.join.enabled": ("false", "join strategies are Spark's own"),
     "spark.springbok.runtimeFilter.mode": ("OFF", "no runtime filters are made"),

@@ -51,7 +51,8 @@ public final class RunningSpark {
     if (why != null) return why;
     // A build has compared its members: reading them takes 0.4 s.
     String revision = org.apache.spark.package$.MODULE$.SPARK_REVISION();
-    if (Arrays.asList(JAR.getProperty("spark.revisions", "").split(",")).contains(revision)) return null;
+    boolean known = Arrays.asList(JAR.getProperty("spark.revisions", "").split(",")).contains(revision);
+    if (known && !revision.isEmpty()) return null;
     String missing = MemberCheck.missing();
     if (missing == null) return null;
     return "Springbok " + VERSION + " needs " + missing + ", which this Spark " + spark

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.execution.springbok
 
+import java.lang.ref.WeakReference
 import java.util.concurrent.Future
 
 import org.apache.spark.broadcast.Broadcast
@@ -43,7 +44,9 @@ object BuildSideExec {
     case j: JoinedBuildSideExec => j.stage(plan)
     case q: QueryStageExec =>
       SummarizeKeysExec.exchangeOf(q) match {
-        case d: FilterDependencyExec => d.waiting.stage
+        // A later planning may have made the join's filters from another exchange.
+        case d: FilterDependencyExec =>
+          d.waiting.stage.filter(_._canonicalized == d.exchange.canonicalized)
         case _ => Some(q)
       }
     case _ => None
@@ -81,13 +84,18 @@ case class FilterDependencyExec(@transient exchange: SparkPlan, child: SparkPlan
   override def relationFuture: Future[Broadcast[Any]] = waiting.cancellable
 
   override protected def completionFuture: scala.concurrent.Future[Broadcast[Any]] = {
-    // The thread of a timer has no execution of its own.
-    val query = CurrentExecution.query(sparkContext)
     val build = exchange.canonicalized
-    waiting.begin(sparkContext, conf.broadcastTimeout * 1000) { () =>
-      val contexts = query.toSeq.flatMap(q => FilterDependencyExec.contexts(q.executedPlan))
-      contexts.flatMap(_.stageCache.get(build)).find(_.isMaterialized)
+    // Weakly: the wait may outlive a query that was interrupted.
+    val contexts = CurrentExecution
+      .query(sparkContext)
+      .toSeq
+      .flatMap(q => FilterDependencyExec.contexts(q.executedPlan))
+      .map(new WeakReference(_))
+    // A stage is cached under another form, in which filters below it are decided.
+    def finished = contexts.flatMap(c => Option(c.get)).flatMap(_.stageCache.values).find { s =>
+      s.isMaterialized && s._canonicalized == build
     }
+    waiting.begin(sparkContext, conf.broadcastTimeout)(() => finished)
     waiting.ended
   }
 

@@ -198,12 +198,14 @@ object KeyFacts {
   }
 }
 
-/** Distinct hashes of keys, eight bytes each. */
-final private[springbok] class KeyHashes(private var slots: Array[Long] = new Array(64))
+/** Distinct hashes of keys, eight bytes each. Those that were sent are a plain list, which is only read. */
+final private[springbok] class KeyHashes private (private var slots: Array[Long], sent: Boolean)
     extends Serializable {
+  def this() = this(new Array(64), sent = false)
+
   // An empty slot is 0.
   private var zero = false
-  private var filled = 0
+  private var filled = if (sent) slots.length else 0
 
   def size: Int = filled + (if (zero) 1 else 0)
 
@@ -235,30 +237,15 @@ final private[springbok] class KeyHashes(private var slots: Array[Long] = new Ar
 
   def foreach(f: Long => Unit): Unit = {
     if (zero) f(0)
-    slots.foreach(h => if (h != 0) f(h))
+    slots.foreach(h => if (sent || h != 0) f(h))
   }
 
-  def copy(): KeyHashes = KeyHashes.of(toArray)
-
-  private def toArray: Array[Long] = {
+  /** To be read. */
+  def copy(): KeyHashes = {
     val all = Array.newBuilder[Long]
     foreach(all += _)
-    all.result()
+    new KeyHashes(all.result(), sent = true)
   }
 
-  private def writeReplace(): AnyRef = new KeyHashes.Sent(toArray)
-}
-
-private[springbok] object KeyHashes {
-  def of(hashes: Array[Long]): KeyHashes = {
-    // Two thirds of the slots are filled at most.
-    val made = new KeyHashes(new Array(Integer.highestOneBit(math.max(32, hashes.length * 3 / 2)) * 2))
-    hashes.foreach(made.add)
-    made
-  }
-
-  /** Without the empty slots. */
-  final private class Sent(hashes: Array[Long]) extends Serializable {
-    private def readResolve(): AnyRef = of(hashes)
-  }
+  private def writeReplace(): AnyRef = if (sent) this else copy()
 }

@@ -97,15 +97,15 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
  * A join as a planning of adaptive execution decided it.
  *
  * @param stages
- *   stages that had finished: those below it, or all of the plan if the decision counts on filters of joins above
+ *   the numbers of the stages that had finished: those below it, or all of the plan if the decision counts on filters of joins above
  */
-final case class Revised(join: Join, stages: Int) {
+final case class Revised(join: Join, stages: Set[Int]) {
 
   /**
    * Whether it is this join, and no such stage has finished since. A plan that adaptive execution keeps has copies of
    * the joins above its stages.
    */
-  def stands(other: Join, stages: Int): Boolean = this.stages == stages && join.fastEquals(other)
+  def stands(other: Join, stages: Set[Int]): Boolean = this.stages == stages && join.fastEquals(other)
 }
 
 object JoinState {

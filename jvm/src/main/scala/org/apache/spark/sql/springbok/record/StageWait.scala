@@ -1,6 +1,12 @@
 package org.apache.spark.sql.springbok.record
 
-import java.util.concurrent.{CompletableFuture, ScheduledFuture, TimeUnit}
+import java.util.concurrent.{
+  CompletableFuture,
+  ScheduledFuture,
+  ScheduledThreadPoolExecutor,
+  ThreadFactory,
+  TimeUnit
+}
 
 import scala.concurrent.{Future, Promise}
 import scala.util.control.NonFatal
@@ -8,8 +14,9 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkContext
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.scheduler.TaskSchedulerImpl
+import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.adaptive.ExchangeQueryStageExec
-import org.apache.spark.util.ThreadUtils
+import org.apache.spark.sql.springbok.catalyst.{CurrentExecution, SparkThreads}
 
 /**
  * The wait of scans for the stage of a join's build side. Adaptive execution waits for `ended`, and not a second time for the
@@ -26,7 +33,7 @@ final class StageWait {
   import StageWait._
 
   private val promise = Promise[Broadcast[Any]]()
-  private var mostIdleMs = 0.0
+  @volatile private var mostIdleMs = 0.0
   private var ticks = Option.empty[ScheduledFuture[_]]
   @volatile private var found = Option.empty[Finished]
 
@@ -53,10 +60,12 @@ final class StageWait {
   /**
    * Adaptive execution starts to wait.
    *
+   * @param timeout
+   *   the longest wait, in seconds
    * @param look
    *   looks for the finished stage
    */
-  def begin(context: SparkContext, timeoutMs: Long)(look: () => Option[ExchangeQueryStageExec]): Unit =
+  def begin(context: SparkContext, timeout: Long)(look: () => Option[ExchangeQueryStageExec]): Unit =
     synchronized {
       if (ticks.isEmpty && !cancellable.isDone)
         look().orElse(stage) match {
@@ -64,11 +73,13 @@ final class StageWait {
             finished(s)
             cancellable.complete(null): Unit
           case None =>
-            val clock = new Clock(context, timeoutMs)
+            val clock = new Clock(context, timeout)
+            val execution = CurrentExecution.id(context)
+            def hasEnded = execution.exists(SQLExecution.getQueryExecution(_) == null)
             def tick(): Unit = {
               if (found.isEmpty) look().foreach(finished)
-              val over = found.fold(clock.isOver(mostIdleMs))(f => since(f.at) > graceMs) || context.isStopped
-              if (over) cancellable.complete(null): Unit
+              val over = found.fold(clock.isOver(mostIdleMs))(f => since(f.at) > graceMs)
+              if (over || hasEnded || context.isStopped) cancellable.complete(null): Unit
               if (cancellable.isDone) stop()
             }
             def safely(): Unit =
@@ -92,12 +103,21 @@ object StageWait {
   /** Time in ms after which a build side should run, if no other task does. */
   private val mostQuietMs = 10000L
 
-  private lazy val timer = ThreadUtils.newDaemonSingleThreadScheduledExecutor("springbok-stage-waits")
+  private lazy val timer = {
+    val threads: ThreadFactory = run => {
+      val thread = SparkThreads.bare(run, "springbok-stage-waits")
+      thread.setDaemon(true)
+      thread
+    }
+    val timer = new ScheduledThreadPoolExecutor(1, threads)
+    timer.setRemoveOnCancelPolicy(true)
+    timer
+  }
 
   private def since(ns: Long): Long = (System.nanoTime - ns) / 1000000
 
   /** What is lost by a wait, in steps of `tickMs`. */
-  final private class Clock(context: SparkContext, timeoutMs: Long) {
+  final private class Clock(context: SparkContext, timeout: Long) {
     private val began = System.nanoTime
     private var idleMs = 0.0
     private var quietMs = 0L
@@ -108,7 +128,7 @@ object StageWait {
       // Without any task it is the driver that is busy, and without any core nobody could work.
       if (cores > 0 && busy > 0) idleMs += tickMs * math.max(0.0, 1 - busy.toDouble / cores)
       quietMs = if (cores > 0 && busy == 0) quietMs + tickMs else 0
-      idleMs > mostIdleMs || quietMs > mostQuietMs || timeoutMs > 0 && since(began) > timeoutMs
+      idleMs > mostIdleMs || quietMs > mostQuietMs || timeout > 0 && since(began) / 1000 > timeout
     }
 
     // The status store learns of tasks late, as long as no other event comes.

@@ -113,11 +113,13 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
 private[joins] object JoinStates {
 
   def add(j: Join, query: PlanningState): JoinState = query.addJoin { id =>
-    def texts = j match {
-      case ExtractEquiJoinKeys(_, l, r, o, _, _, _, _) =>
-        JoinTexts(l.map(ExpressionLabel), r.map(ExpressionLabel), o.map(ExpressionLabel))
-      case _ => JoinTexts(Nil, Nil, j.condition.map(ExpressionLabel))
+    // Without the join: the texts are made when somebody reads them.
+    val (left, right, other) = j match {
+      case ExtractEquiJoinKeys(_, l, r, o, _, _, _, _) => (l, r, o)
+      case _ => (Nil, Nil, j.condition)
     }
+    def texts =
+      JoinTexts(left.map(ExpressionLabel), right.map(ExpressionLabel), other.map(ExpressionLabel))
     new LoggedJoin(id, LoggedJoin.typeName(j.joinType), texts, j.hint, sparks(j))
   }
 

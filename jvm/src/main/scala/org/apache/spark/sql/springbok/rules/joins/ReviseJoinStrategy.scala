@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkPlanning}
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.Strategy
@@ -44,6 +44,11 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
   /** What was decided before the broadcast began still says why. */
   private def settled(j: Join, state: JoinState): Join = ApplyHint(j, state, Strategy.Spark, decided = None)
 
-  private def finished(p: LogicalPlan): Int =
-    p.collect { case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) => s }.size
+  private def finished(p: LogicalPlan): Set[Int] = p
+    .collect {
+      case s: LogicalQueryStage if SparkPlanning.isMaterialized(s) =>
+        s.physicalPlan.collect { case q: QueryStageExec => q.id }
+    }
+    .flatten
+    .toSet
 }

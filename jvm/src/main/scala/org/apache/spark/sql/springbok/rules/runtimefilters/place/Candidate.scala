@@ -2,7 +2,9 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
+import org.apache.spark.sql.execution.springbok.{BuildSideExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, SplitBlockBloom}
@@ -116,6 +118,9 @@ final private[springbok] case class Candidate(
     matching + (1 - matching) * falsePositives
   }
 
+  /** The operators of build sides that it adds to the canonical forms of its scans. */
+  def nodes: Long = Candidate.nodes(key.exchange) * targets.count(t => waits(t) && !local(t))
+
   def request(planning: FilterPlanning): FilterBudget.Request = {
     val scans = targets.map(t => t.at.id -> planning.ms((1 - retained) * t.scanNs))
     FilterBudget.Request(
@@ -131,6 +136,13 @@ final private[springbok] case class Candidate(
 }
 
 private[springbok] object Candidate {
+
+  /** The operators of a build side's canonical form, those of its own filters' build sides included. */
+  private def nodes(p: SparkPlan): Long = p match {
+    case _: QueryStageExec => 1
+    case f: RuntimeFilterExec => 1 + nodes(f.child) + nodes(BuildSideExec.of(f.source))
+    case _ => 1 + p.children.map(nodes).sum
+  }
 
   /** A key that can be read on both sides, or why it cannot be. */
   def of(key: CreationKey): Either[Reason, Candidate] = {

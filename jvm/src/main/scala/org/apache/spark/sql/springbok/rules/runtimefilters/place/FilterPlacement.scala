@@ -158,7 +158,10 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     private def declineAll(j: BaseJoinExec, state: JoinState, why: Reason): Unit =
       FilterConjunct.of(j, JoinSide.Right).foreach(decline(state, _, why))
 
-    private def decline(state: JoinState, on: FilterConjunct, why: Reason): Unit =
-      state.query.log.decline(state.id, on.index, ExpressionLabel(on.creation), why)
+    private def decline(state: JoinState, on: FilterConjunct, why: Reason): Unit = {
+      // The text is made when somebody reads it.
+      val key = on.creation
+      state.query.log.decline(state.id, on.index, ExpressionLabel(key), why)
+    }
   }
 }

@@ -81,7 +81,7 @@ private[place] object Gate {
   /** A scan must not wait for a filter that its build side's tasks cannot send, or that passes most rows. */
   private case object CanBeSent extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = c.sourceKey match {
-      case _: SourceKey.Shuffle if c.key.bloomBytes > 0 && !c.targets.exists(_.skips) =>
+      case _: SourceKey.Shuffle if mustBeSent(c.key) && !c.targets.exists(_.skips) =>
         c.key.falsePositives match {
           case None => Either.cond(c.key.hinted, c, Reason.noBloom)
           case Some(rate) =>
@@ -94,6 +94,8 @@ private[place] object Gate {
         }
       case _ => Right(c)
     }
+
+    private def mustBeSent(key: CreationKey) = key.bloomBytes > 0 && !BuildSides.finished(key.exchange)
   }
 
   private case object AllowedByMode extends Gate {

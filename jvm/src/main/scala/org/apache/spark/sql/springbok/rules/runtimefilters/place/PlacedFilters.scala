@@ -55,6 +55,7 @@ final private[springbok] class PlacedFilters(
   private val asked = mutable.LinkedHashMap.empty[FilterBudget.Key, FilterBudget.Request]
   private val made = mutable.Set.empty[FilterRecord]
   private val sides = mutable.Map.empty[JoinState, JoinSide]
+  private var nodes = 0L
 
   /** What was asked of the budget. */
   def requests: Seq[FilterBudget.Request] = asked.values.toSeq
@@ -72,7 +73,9 @@ final private[springbok] class PlacedFilters(
       candidate <- Candidate.of(key)
       worth <- Gate.pass(candidate, planning, targets)
       _ = asked.getOrElseUpdate(key.id, worth.request(planning))
+      _ <- Either.cond(nodes + worth.nodes <= PlacedFilters.mostNodes, (), Reason.tooManyFilters)
     } yield {
+      nodes += worth.nodes
       sides += key.side.state -> key.side.side
       placed(worth)
     }
@@ -117,6 +120,12 @@ final private[springbok] class PlacedFilters(
       mayBeLate = planning.waiting.mayBeLate(c.key, t),
       late = Option.unless(c.waits(t))(planning.waiting.lateFilter())
     )
+}
+
+private[springbok] object PlacedFilters {
+
+  /** Most operators of build sides in the canonical forms of filters, which adaptive execution compares. */
+  private val mostNodes = 3000L
 }
 
 /** A late filter whose scan has started. Its build side must summarize its key. */
