@@ -60,7 +60,7 @@ class JoinText:
     """A join as the subject of a sentence."""
 
     def __str__(self: Any) -> str:
-        return f"Join {self.id} ({self.condition})"
+        return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"
 
 
 class TableColumns:

@@ -83,7 +83,10 @@ case class FilterDependencyExec(@transient exchange: SparkPlan, child: SparkPlan
   override def simpleString(maxFields: Int): String = nodeName
   override def relationFuture: Future[Broadcast[Any]] = waiting.cancellable
 
-  override protected def completionFuture: scala.concurrent.Future[Broadcast[Any]] = {
+  override protected def completionFuture: scala.concurrent.Future[Broadcast[Any]] = waiting.ended
+
+  /** Here the thread has the properties of the query, which it may lack when it asks for the future. */
+  override protected def doPrepare(): Unit = {
     val build = exchange.canonicalized
     // Weakly: the wait may outlive a query that was interrupted.
     val contexts = CurrentExecution
@@ -96,7 +99,6 @@ case class FilterDependencyExec(@transient exchange: SparkPlan, child: SparkPlan
       s.isMaterialized && s._canonicalized == build
     }
     waiting.begin(sparkContext, conf.broadcastTimeout)(() => finished)
-    waiting.ended
   }
 
   override def runtimeStatistics: Statistics = Statistics(sizeInBytes = 0)

@@ -69,6 +69,19 @@ class FilterDependencySuite extends SpringbokTest {
     assert(record(df).filters.map(_.reason.code) == Seq("WAIT_ENDED"))
   }
 
+  // A thread of Spark's pool for broadcasts once looked at the query that had made the thread.
+  test("the wait is that of the query, not of one that ended before") {
+    conf(FilterConf.WAIT.key -> "ALWAYS", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      for (n <- 1 to 20) {
+        val df = same(
+          s"SELECT /*+ MERGE(m) */ count(*) FROM fact f JOIN $small m ON f.k = m.k AND f.v > $n"
+            .replace("100 / z", "z")
+        )
+        assert(used(df).nonEmpty, record(df).filters.map(_.reason.text))
+      }
+    }
+  }
+
   // Nothing else made adaptive execution look again: the subquery waited for ever.
   test("a build side that has finished for another part of the query") {
     val joined = "fact f JOIN (SELECT k FROM mid WHERE g = 7) m ON f.k = m.k"
