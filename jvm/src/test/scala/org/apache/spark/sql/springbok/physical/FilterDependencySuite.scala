@@ -72,7 +72,7 @@ class FilterDependencySuite extends SpringbokTest {
   // A thread of Spark's pool for broadcasts once looked at the query that had made the thread.
   test("the wait is that of the query, not of one that ended before") {
     conf(FilterConf.WAIT.key -> "ALWAYS", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
-      for (n <- 1 to 20) {
+      for (n <- 1 to 8) {
         val df = same(
           s"SELECT /*+ MERGE(m) */ count(*) FROM fact f JOIN $small m ON f.k = m.k AND f.v > $n"
             .replace("100 / z", "z")
