@@ -50,6 +50,8 @@ def test_spark_submit(master: str, tpch: Path, tmp_path: Path) -> None:
         "--jars", springbok.jar_path(),
         "--conf", f"spark.sql.extensions={springbok.session.EXTENSION}",
         "--conf", "spark.ui.enabled=false",
+        # The first tasks of new executors are slow.
+        "--conf", "spark.springbok.runtimeFilter.maxIdle=10min",
         "job.py", str(tpch), "q3.sql",
     ]  # fmt: skip
     env = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}

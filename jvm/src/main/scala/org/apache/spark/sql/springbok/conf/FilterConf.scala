@@ -75,7 +75,7 @@ object FilterConf extends ConfArea {
 
   val MAX_IDLE: ConfigEntry[Long] =
     expert(
-      time("runtimeFilter.maxIdle", 1000L, _ >= 0, "The time must be 0 or more ms.")(
+      time("runtimeFilter.maxIdle", 3000L, _ >= 0, "The time must be 0 or more ms.")(
         "Time in ms for which all cores may be idle while a scan waits for a filter, even if the filter saves less. Then the " +
           "scan starts, and its later tasks use the filter when it arrives."
       )
