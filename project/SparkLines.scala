@@ -176,7 +176,8 @@ object SparkLines {
     .filter(_.getName.startsWith("spark-co"))
     .flatMap { f =>
       val (jar, found) = (new JarFile(f), new Properties)
-      try Option(jar.getEntry("spark-version-info.properties")).foreach(e => found.load(jar.getInputStream(e)))
+      try
+        Option(jar.getEntry("spark-version-info.properties")).foreach(e => found.load(jar.getInputStream(e)))
       finally jar.close()
       Option(found.getProperty("revision"))
     }
