@@ -29,14 +29,9 @@ sealed trait BuildSideExec extends SparkPlan {
 object BuildSideExec {
 
   /** The build side's exchange or stage, whatever stands for it. */
-  def of(source: SparkPlan): SparkPlan = source match {
+  def of(source: SparkPlan): SparkPlan = SummarizeKeysExec.exchangeOf(source) match {
     case b: BuildSideExec => b.exchange
-    case q: QueryStageExec =>
-      SummarizeKeysExec.exchangeOf(q) match {
-        case b: BuildSideExec => b.exchange
-        case _ => q
-      }
-    case other => other
+    case _ => source
   }
 
   /** The stage of the build side, once it has finished and the plan of a scan's stage is complete. */

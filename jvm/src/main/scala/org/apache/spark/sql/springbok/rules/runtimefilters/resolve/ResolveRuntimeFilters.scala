@@ -53,8 +53,7 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     if (f.info.mayBeLate) {
       f.info.join.lateFilters = true
       record.transition(s => s.placement.fold(s)(p => FilterState.Late(p.copy(timing = FilterTiming.Late))))
-      val late = LateFilterServer.register(conf.getConf(FilterConf.WAIT_TIME))
-      f.late(late)
+      f.late(LateFilterServer.register(conf.getConf(FilterConf.WAIT_TIME)))
     } else {
       record.decline(if (f.waits) Reason.waitEnded else Reason.noSummary)
       f.child
