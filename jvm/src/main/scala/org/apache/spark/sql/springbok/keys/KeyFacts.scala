@@ -240,12 +240,18 @@ final private[springbok] class KeyHashes private (private var slots: Array[Long]
     slots.foreach(h => if (sent || h != 0) f(h))
   }
 
-  /** To be read. */
   def copy(): KeyHashes = {
-    val all = Array.newBuilder[Long]
-    foreach(all += _)
-    new KeyHashes(all.result(), sent = true)
+    val c = new KeyHashes(slots.clone(), sent)
+    c.zero = zero
+    c.filled = filled
+    c
   }
 
-  private def writeReplace(): AnyRef = if (sent) this else copy()
+  private def writeReplace(): AnyRef =
+    if (sent) this
+    else {
+      val all = Array.newBuilder[Long]
+      foreach(all += _)
+      new KeyHashes(all.result(), sent = true)
+    }
 }
