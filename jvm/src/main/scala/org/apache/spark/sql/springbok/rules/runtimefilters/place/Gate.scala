@@ -4,7 +4,6 @@ import org.apache.spark.sql.springbok.conf.FilterMode
 import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.ScanWait
 
 /**
  * A condition for placing the filters of a key. A gate passes the candidate on, possibly with fewer targets, or says why no
@@ -126,10 +125,7 @@ private[place] object Gate {
   private case object WaitsOrMayBeLate extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
       val over = c.key.side.state.stageWait.isOver
-      val wait =
-        if (c.key.hinted && !over) ScanWait(waits = true, c.benefitMs)
-        else planning.waiting.scansWait(c.key, c.benefitMs)
-      val decided = c.copy(waiting = Some(wait))
+      val decided = c.copy(waiting = Some(planning.waiting.scansWait(c.key, c.benefitMs)))
       val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))
       on(decided, left, if (over) Reason.waitEnded else Reason.noWaiting)
     }

@@ -26,6 +26,7 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
     val (join, index) = (key.side.state, key.on.index)
     val decided = join.scansWait.get(index)
     setting match {
+      case _ if key.hinted && !join.stageWait.isOver => ScanWait(waits = true, benefitMs)
       case _ if BuildSides.finished(key.exchange) =>
         decided.fold(ScanWait(waits = true, benefitMs))(_.copy(waits = true))
       case _ if join.stageWait.isOver => ScanWait(waits = false, benefitMs)
