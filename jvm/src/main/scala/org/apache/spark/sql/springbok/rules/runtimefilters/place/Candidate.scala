@@ -60,14 +60,13 @@ final private[springbok] class CreationKey(
 
   /** The fraction of non-matching keys that will pass the bloom filter; None if the stage's tasks cannot send it. */
   lazy val falsePositives: Option[Double] = {
-    val rows = planning.selectivity.creation(side.join, side.side, on)
-    rows.flatMap(_.rows).fold(Option(0.0)) { r =>
-      val keys = FilterKey
-        .only(on.creation)
-        .flatMap(rows.get.columns.get)
-        .fold(r.value)(c => math.min(c.remaining, r.value))
-      planning.sent(exchange, math.min(keys, r.value), r.value, bloomBytes).map(SplitBlockBloom.rate(keys, _))
-    }
+    val counted =
+      for {
+        made <- planning.selectivity.creation(side.join, side.side, on)
+        rows <- made.rows
+        keys <- planning.selectivity.keys(made, on)
+      } yield planning.sent(exchange, keys, rows.value, bloomBytes).map(SplitBlockBloom.rate(keys, _))
+    counted.getOrElse(Some(0.0))
   }
 }
 

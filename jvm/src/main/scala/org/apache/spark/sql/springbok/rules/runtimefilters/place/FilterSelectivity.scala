@@ -51,6 +51,10 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
   def creation(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Option[Estimate] =
     on.from.fold(rows.side(j, creation))(rows.passing)
 
+  /** Expected distinct keys of the rows that a filter is read from, None if nothing counts the rows. */
+  def keys(made: Estimate, on: FilterConjunct): Option[Double] =
+    made.rows.map(n => column(made, on.creation).fold(n.value)(c => math.min(c.remaining, n.value)))
+
   /** The size in bytes of the bloom filter that the creation side's tasks fill, for the keys that it may have. */
   def bloomBytes(j: BaseJoinExec, creation: JoinSide, on: FilterConjunct): Long = {
     val keys = this.creation(j, creation, on).flatMap { e =>
@@ -88,7 +92,7 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
     }
 
   private def matched(made: Estimate, filtered: Estimate, on: FilterConjunct): Option[Retained] =
-    made.rows.flatMap { n =>
+    keys(made, on).flatMap { distinct =>
       val (from, to) = (column(made, on.creation), column(filtered, on.application))
       val known = from.exists(_.ndv.isDefined) || to.exists(_.ndv.isDefined)
       // A small table of keys, of which only the rows are counted, may be the whole of a dimension or a few of many.
@@ -102,7 +106,6 @@ final private[springbok] class FilterSelectivity(rows: PhysicalRows, conf: SQLCo
           Some(KeyDomain.of(Seq(only(on.application)), Seq(only(on.creation)), filtered, made))
         // Without distinct values, the filter retains what is left of the creation side's table.
         else from.map(_.table.rows)
-      val distinct = from.fold(n.value)(c => math.min(c.remaining, n.value))
       domain.map(d => Retained(math.min(1.0, distinct / math.max(1.0, d)), domain))
     }
 
