@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import springbok
+from springbok.comparison import Run, timed
 from springbok.errors import SpringbokError
 from springbok.session import temporarily
 
-from benchmarks.harness import data, runner
+from benchmarks.harness import data, results, runner
 from benchmarks.harness.results import Table
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 QUERY = """SELECT /*+ MERGE(o) */ count(*), sum(l_extendedprice), max(o_totalprice)
 FROM lineitem JOIN orders_in_files o ON l_orderkey = o_orderkey WHERE o_orderdate >= DATE '{since}'"""
-HEAD = ["build tasks", "keys", "Spark s", "Springbok s", "ratio", "lowest", "highest", "rows removed", "applied as"]
+HEAD = ["build tasks", "keys", "Spark s", "Springbok s", "ratio", "spread", "rows removed", "applied as"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,22 +64,19 @@ def row(spark: SparkSession, sql: str, runs: int) -> list[Any]:
     Raises:
         SpringbokError: the answers differ.
     """
-    times: dict[str, list[float]] = {"false": [], "true": []}
-    answers = set()
-    for n in range(-2, runs):
-        for enabled, took in times.items():
+    ran: dict[str, list[Run]] = {"false": [], "true": []}
+    for _ in range(2 + runs):
+        for enabled, done in ran.items():
             with temporarily(spark, {"spark.springbok.enabled": enabled}):
-                df = spark.sql(sql)
-                start = time.perf_counter()
-                answers.add(str(df.collect()))
-                if n >= 0:
-                    took.append(time.perf_counter() - start)
+                done.append(timed(lambda: spark.sql(sql)))
+    answers = {str(r.answer) for done in ran.values() for r in done}
     if len(answers) > 1:
         raise SpringbokError(f"The answers differ: {answers}.")
-    found = next((f for f in springbok.report(df).filters if f.kinds), None)
-    ratios = sorted(a / b for a, b in zip(times["false"], times["true"], strict=True))
+    found = next((f for f in ran["true"][-1].report.filters if f.kinds), None)
+    # The first two of each are warm-ups.
+    times = [[r.seconds for r in done[2:]] for done in ran.values()]
     removed = f"{found.rows_removed:,} of {found.rows_in:,}" if found and found.rows_removed else "none"
     kinds = ", ".join(found.kinds) if found else "none"
     keys = f"{found.build_keys:,}" if found and found.build_keys else "unknown"
-    medians = [f"{statistics.median(times[e]):.2f}" for e in ("false", "true")]
-    return [keys, *medians, *(f"{r:.2f}x" for r in (statistics.median(ratios), ratios[0], ratios[-1])), removed, kinds]
+    medians = [f"{statistics.median(seconds):.2f}" for seconds in times]
+    return [keys, *medians, *results.ratios(*times), removed, kinds]
