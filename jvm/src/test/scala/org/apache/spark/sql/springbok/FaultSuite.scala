@@ -40,7 +40,10 @@ class FaultSuite extends SpringbokTest {
       for (_ <- 1 to 10) {
         val df = spark.sql(failing)
         assert(intercept[Exception](df.collect()).getClass == sparks.getClass)
-        assert(record(df).filters.exists(_.state.isInstanceOf[FilterState.Placed]), record(df).filters)
+        assert(
+          record(df).filters.all.exists(_.state.isInstanceOf[FilterState.Placed]),
+          record(df).filters.all
+        )
       }
     }
   }
@@ -55,7 +58,7 @@ class FaultSuite extends SpringbokTest {
     picked.collect(): Unit
     assert(
       used(picked).isEmpty && declined(picked).contains("BUILD_SIDE_INDETERMINATE"),
-      record(picked).filters.map(_.reason)
+      record(picked).filters.all.map(_.reason)
     )
     val first = spark.sql(
       "SELECT /*+ MERGE(m) */ f.k, count(*) FROM fact f RIGHT JOIN (SELECT first(k) AS k FROM mid GROUP BY g) m ON f.k = m.k " +
@@ -108,7 +111,7 @@ class FaultSuite extends SpringbokTest {
       FaultSuite.arm(folder)
       val df = spark.sql(query(build, probe, strategy))
       assert(sorted(df.collect()) == expected)
-      assert(used(df).nonEmpty || strategy == "BROADCAST", record(df).filters.map(_.reason))
+      assert(used(df).nonEmpty || strategy == "BROADCAST", record(df).filters.all.map(_.reason))
       assert(build == "none" && probe == "none" || FaultSuite.met.get > 0)
     }
 }

@@ -1,10 +1,13 @@
 package org.apache.spark.sql.springbok
 
 import com.tngtech.archunit.ArchConfiguration
-import com.tngtech.archunit.core.domain.JavaClasses
+import com.tngtech.archunit.base.DescribedPredicate
+import com.tngtech.archunit.core.domain.{JavaClasses, JavaMethodCall}
 import com.tngtech.archunit.core.importer.ClassFileImporter
+import com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses
 import com.tngtech.archunit.library.Architectures.layeredArchitecture
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
+import org.apache.spark.sql.springbok.record.Decisions
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Packages import in one direction only: a layer may use those that stand above it in this list. */
@@ -67,6 +70,17 @@ class LayersSuite extends AnyFunSuite {
       else access.mayOnlyAccessLayers(allowed(layer): _*)
     }
     directed.check(classes)
+  }
+
+  test("the planner only adds to what is decided for the report") {
+    def reads(call: JavaMethodCall) =
+      call.getTargetOwner.isEquivalentTo(classOf[Decisions]) && !Set("add", "failed")(call.getName)
+    noClasses()
+      .that()
+      .resideOutsideOfPackages(s"$root.report..", s"$root.record..")
+      .should()
+      .callMethodWhere(DescribedPredicate.describe[JavaMethodCall]("reads decisions", reads(_)))
+      .check(classes)
   }
 
   test("packages import each other in no circle") {

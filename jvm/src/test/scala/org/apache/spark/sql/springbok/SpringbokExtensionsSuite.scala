@@ -208,7 +208,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
       "SELECT count(*) FROM facts f WHERE f.v > (SELECT avg(f2.v) FROM facts f2 JOIN keys k ON f2.k = k.k WHERE k.g = 3) " +
         "AND EXISTS (SELECT 1 FROM keys k2 WHERE k2.k = f.k AND k2.g = 4)"
     )
-    val ids = record(df).filters.flatMap(_.number)
+    val ids = record(df).filters.all.flatMap(_.number)
     assert(ids.distinct == ids)
   }
 

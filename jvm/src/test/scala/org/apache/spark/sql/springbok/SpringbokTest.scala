@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState, PlanningState}
+import org.apache.spark.sql.springbok.record.{FilterRecord, FilterState, PlanningState}
 import org.scalatest.{BeforeAndAfterAll, BeforeAndAfterEach}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -106,8 +106,8 @@ abstract class SpringbokTest
 
   protected def executed(df: DataFrame): SparkPlan = execution(df).executedPlan
 
-  protected def record(df: DataFrame): DecisionLog =
-    PlanningState.of(execution(df).optimizedPlan).get.log
+  protected def record(df: DataFrame): PlanningState =
+    PlanningState.of(execution(df).optimizedPlan).get
 
   protected def applied(df: DataFrame): Seq[AppliedRuntimeFilterExec] =
     collectWithSubqueries(executed(df)) { case f: AppliedRuntimeFilterExec => f }
@@ -123,7 +123,7 @@ abstract class SpringbokTest
 
   /** Reasons of the filters that were declined. */
   protected def declined(df: DataFrame): Seq[String] =
-    record(df).filters.collect { case f if f.state.isInstanceOf[FilterState.Declined] => f.reason.code }
+    record(df).filters.all.collect { case f if f.state.isInstanceOf[FilterState.Declined] => f.reason.code }
 
   /** How the scan was told of each filter that was used, or why it was not. */
   protected def told(df: DataFrame): Seq[Either[Reason, String]] = used(df).flatMap(_.effect.pushed)
@@ -142,5 +142,5 @@ abstract class SpringbokTest
   protected def passed(df: DataFrame): Long = applied(df).map(_.metrics("numOutputRows").value).sum
 
   protected def used(df: DataFrame): Seq[FilterRecord] =
-    record(df).filters.filter(_.state.isInstanceOf[FilterState.Used])
+    record(df).filters.all.filter(_.state.isInstanceOf[FilterState.Used])
 }

@@ -35,8 +35,9 @@ class SpringbokCostEvaluator extends CostEvaluator {
 
   private def decidedAgainst(j: BaseJoinExec, has: Strategy): Boolean = JoinState
     .of(j)
-    .flatMap(_.chosen)
-    .exists(latest => latest != has && latest != Strategy.Spark)
+    .flatMap(_.latest)
+    .map(_.choice.chosen)
+    .exists(chosen => chosen != has && chosen != Strategy.Spark)
 }
 
 /**

@@ -2,6 +2,8 @@ package org.apache.spark.sql.springbok.record
 
 import java.util.concurrent.atomic.AtomicReference
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions.ExprId
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
@@ -78,6 +80,60 @@ final class FilterRecord(
   def decline(why: Reason, found: BuildFacts = BuildFacts.unknown): Unit =
     transition(s => Declined(why, s.placement, found))
 }
+
+/**
+ * The runtime filters of a query, and the keys from which none was made. A later planning finds the same filters, which keep
+ * their numbers.
+ */
+final class QueryFilters {
+  private val known = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
+
+  /** The filter from a key of a join to a column, if a planning has placed it. */
+  def find(join: Int, key: Int, target: ExprId): Option[FilterRecord] =
+    synchronized(known.get((join, key, Some(target))))
+
+  /** How many filters have been placed. */
+  def placed: Int = synchronized(known.values.count(_.number.isDefined))
+
+  /** Takes over what one planning has decided, in its order. */
+  def commit(changes: Seq[FilterChange]): Unit = synchronized {
+    changes.foreach {
+      case FilterChange(f, Declined(why, None, _)) => decline(f, why)
+      case FilterChange(f, state) =>
+        known.getOrElseUpdate((f.join, f.key, f.target.map(_.id)), f): Unit
+        f.transition(_ => state)
+    }
+  }
+
+  /** The first reason holds: a later one follows from it, for instance a missing summary that was never made. */
+  private def decline(f: FilterRecord, why: Reason): Unit = {
+    val before = placed(f.join, f.key)
+    if (before.isEmpty) known.getOrElseUpdate((f.join, f.key, None), f): Unit
+    else
+      // One that an earlier planning placed is at work in a stage that has started, or is not needed any more.
+      before.foreach(_.transition {
+        case p: Placed if p.obsolete.isEmpty => p.copy(obsolete = Some(why))
+        case s => s
+      })
+  }
+
+  /** Whether the filters from a key of a join have been declined, and none was ever placed. */
+  def declined(join: Int, key: Int): Boolean =
+    synchronized(known.contains((join, key, None)) && placed(join, key).isEmpty)
+
+  private def placed(join: Int, key: Int): Seq[FilterRecord] =
+    known.values.filter(f => f.join == join && f.key == key && f.number.isDefined).toList
+
+  /** Without those that found no place at first and did when the query was planned again. */
+  def all: Seq[FilterRecord] = synchronized {
+    val every = known.values.toList
+    val placed = every.filter(_.number.isDefined).map(f => f.join -> f.key).toSet
+    every.filterNot(f => f.number.isEmpty && f.target.isEmpty && placed(f.join -> f.key))
+  }
+}
+
+/** A filter and the state that a planning gives it; one without a target is a key from which none is placed. */
+final case class FilterChange(filter: FilterRecord, state: FilterState)
 
 /**
  * The column of a table that a filter is applied to.

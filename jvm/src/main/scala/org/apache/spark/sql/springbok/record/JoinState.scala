@@ -3,27 +3,46 @@ package org.apache.spark.sql.springbok.record
 import scala.collection.concurrent.TrieMap
 
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, JoinType}
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.cost.Strategy
+import org.apache.spark.sql.springbok.cost.{JoinChoice, JoinInput, Strategy}
 import org.apache.spark.sql.springbok.keys.Comparison
 import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.stats.estimate.Source
 
-/** What planning remembers about a join between one planning of its query and the next. */
-final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
-  def id: Int = logged.id
+/**
+ * What planning remembers about a join between one planning of its query and the next. The report reads it as well.
+ *
+ * @param number
+ *   of the join in its query
+ * @param userHint
+ *   the query's own hint; a hint that Springbok sets is never mistaken for it
+ * @param sparkStrategy
+ *   the strategy that Spark's planner would choose by the sizes that it knows
+ */
+final class JoinState(
+    val query: PlanningState,
+    @volatile private[record] var number: Int,
+    val joinType: String,
+    texts: => JoinTexts,
+    val userHint: JoinHint,
+    val sparkStrategy: Option[Strategy]
+) {
+  lazy val condition: JoinTexts = texts
+  def id: Int = number
 
-  /** The query's own hint; a hint that Springbok sets is never mistaken for it. */
-  def userHint: JoinHint = logged.hint
+  @volatile private var first = Option.empty[JoinDecision]
+  @volatile private var last = Option.empty[JoinDecision]
 
-  /** The strategy that the first planning chose. */
-  @volatile var planned: Option[Strategy] = None
+  /** What the first planning decided. */
+  def planned: Option[JoinDecision] = first
 
-  /** The strategy that the last planning chose. */
-  @volatile var chosen: Option[Strategy] = None
+  /** What the last planning decided. */
+  def latest: Option[JoinDecision] = last
 
   /** The join as the last planning of adaptive execution decided it. */
   @volatile var revised: Option[Revised] = None
@@ -65,33 +84,41 @@ final class JoinState(val query: PlanningState, val logged: LoggedJoin) {
   private[springbok] def numberOf(values: Sides[Expression], range: Option[Comparison]): Int =
     conjuncts.synchronized(conjuncts.getOrElseUpdate((values.map(_.canonicalized), range), conjuncts.size))
 
-  @volatile private var separate: Option[JoinSide] = None
-
-  /** The side whose groups were given an exchange of their own. */
-  def separated: Option[JoinSide] = separate
-
-  def separateGroups(side: JoinSide, why: Reason): Unit = {
-    separate = Some(side)
-    logged.separation = Some(why)
-  }
-
-  def keepGroups(): Unit = {
-    separate = None
-    logged.separation = None
-  }
+  /** The side whose groups have an exchange of their own, and why. */
+  @volatile var separated: Option[(JoinSide, Reason)] = None
 
   /** Whether the last decision counts on filters of joins above. */
   def filteredAbove: Boolean =
-    logged.latest.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
+    last.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
 
   /** Takes note of a planning's decision. */
   def decide(d: JoinDecision, held: Double): Unit = {
-    planned = planned.orElse(Some(d.choice.chosen))
-    chosen = Some(d.choice.chosen)
+    first = first.orElse(Some(d))
+    last = Some(d)
     heldBytes = held
-    logged.decided(d)
   }
 }
+
+/** The condition of a join: its keys, and the conjuncts that are not equalities of keys. */
+final case class JoinTexts(leftKeys: Seq[String], rightKeys: Seq[String], other: Option[String])
+
+/**
+ * What one planning decided about a join.
+ *
+ * @param input
+ *   what the choice was made from, None if the join was left to Spark without one
+ * @param leftSource,
+ *   rightSource where the number of rows of each side comes from
+ * @param notes
+ *   hints of the query and statistics of its tables that were ignored
+ */
+final case class JoinDecision(
+    choice: JoinChoice,
+    input: Option[JoinInput],
+    leftSource: Option[Source],
+    rightSource: Option[Source],
+    notes: Seq[Reason] = Nil
+)
 
 /**
  * A join as a planning of adaptive execution decided it.
@@ -121,6 +148,12 @@ object JoinState {
   val decisionTag: TreeNodeTag[JoinDecision] = TreeNodeTag[JoinDecision]("springbok.join.decision")
 
   def of(j: LogicalPlan): Option[JoinState] = j.getTagValue(tag)
+
+  /** The join's type in SQL. EXISTS below an OR becomes a join for which SQL has no word. */
+  def typeName(t: JoinType): String = t match {
+    case _: ExistenceJoin => "EXISTENCE"
+    case _ => t.sql
+  }
 
   /** Whether it is a join that no planning has decided about. */
   def isMissing(p: LogicalPlan): Boolean = p.isInstanceOf[Join] && of(p).isEmpty

@@ -32,12 +32,19 @@ final class PlanningState extends FailureLog {
   private val estimates = new PlanStats.Lasting
   private var handedOver = List.empty[HandedOver]
   private lazy val stored = SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
-  private val decisions = new DecisionLog
+  private val decided = new Decisions
+  private val found = new QueryFilters
+  @volatile private var left = Option.empty[Reason]
 
   private[record] def root: PlanningState = parent.fold(this)(_.root)
 
-  /** What the report shows. */
-  def log: DecisionLog = root.decisions
+  /** What the report shows beside the joins and filters. */
+  def decisions: Decisions = root.decided
+
+  def filters: QueryFilters = root.found
+
+  /** Why the whole query is left to Spark. */
+  def leftToSpark: Option[Reason] = root.left
 
   /** Estimates that all plannings of the query share. */
   def lasting: PlanStats.Lasting = root.estimates
@@ -84,8 +91,11 @@ final class PlanningState extends FailureLog {
   def adopt(child: PlanningState): Unit = root.synchronized {
     val from = child.root
     if (from ne root) {
-      root.joinStates ++= from.joinStates
-      root.decisions.adopt(from.decisions)
+      for (j <- from.joinStates) {
+        j.number = root.joinStates.size
+        root.joinStates += j
+      }
+      from.decided.all.foreach(root.decided.add)
       root.handedOver ++= from.handedOver
       from.handedOver = Nil
       from.parent = Some(root)
@@ -94,10 +104,10 @@ final class PlanningState extends FailureLog {
 
   /**
    * @param make
-   *   the join with this number, for the log
+   *   the join with this number
    */
-  def addJoin(make: Int => LoggedJoin): JoinState = root.synchronized {
-    val j = new JoinState(this, log.addJoin(make))
+  def addJoin(make: Int => JoinState): JoinState = root.synchronized {
+    val j = make(root.joinStates.size)
     root.joinStates += j
     j
   }
@@ -107,7 +117,7 @@ final class PlanningState extends FailureLog {
   /** Bytes of the broadcasts of all joins but this one. */
   def heldBeside(join: JoinState): Double = joins.filter(_ ne join).map(_.heldBytes).sum
 
-  override def failed(rule: String, e: Throwable): Unit = log.failed(rule, e)
+  override def failed(rule: String, e: Throwable): Unit = decisions.failed(rule, e)
 }
 
 /** Estimates of a logical plan, on the way from one rule to the next. */
@@ -130,7 +140,7 @@ object PlanningState {
    * optimized.
    */
   def leaveToSpark(plan: LogicalPlan, state: PlanningState, why: Reason): Unit = {
-    state.log.leftToSpark = Some(why)
+    state.root.left = Some(why)
     plan.setTagValue(tag, state)
     plan match {
       case s: Subquery => s.child.setTagValue(tag, state)
@@ -143,7 +153,7 @@ object PlanningState {
 
   /** The state of a query that is left to Spark. */
   def leftToSpark(plan: LogicalPlan): Option[PlanningState] =
-    plan.getTagValue(tag).filter(_.log.leftToSpark.isDefined)
+    plan.getTagValue(tag).filter(_.leftToSpark.isDefined)
 
   /**
    * Whether the logical rules leave the plan alone: Springbok is off, or the query is a stream or left to Spark, or a
@@ -171,7 +181,7 @@ object PlanningState {
    */
   def adoptQuery(plan: LogicalPlan): PlanningState = {
     val planned =
-      plan.collectFirst(Function.unlift((p: LogicalPlan) => on(p).filter(_.log.leftToSpark.isEmpty)))
+      plan.collectFirst(Function.unlift((p: LogicalPlan) => on(p).filter(_.leftToSpark.isEmpty)))
     val state = planned.getOrElse(new PlanningState)
     def adopt(p: LogicalPlan): Unit = p.foreach { node =>
       on(node).foreach(state.adopt)

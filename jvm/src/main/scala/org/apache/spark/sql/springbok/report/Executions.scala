@@ -144,14 +144,14 @@ final private[springbok] case class QueryCounts(
 
 private[springbok] object QueryCounts {
   def of(state: PlanningState, plan: SparkPlan): QueryCounts = {
-    val (log, graph) = (state.log, new PlanGraph(plan))
+    val (filters, graph) = (state.filters.all, new PlanGraph(plan))
     val ours = graph.nodes.map(_.plan).collect { case j: BaseJoinExec if decided(j) => j }
     QueryCounts(
-      joins = log.joins.size,
+      joins = state.joins.size,
       planned = ours.size,
-      changed = ours.count(j => JoinState.of(j).flatMap(_.logged.sparkStrategy).exists(_ != Strategy.of(j))),
-      filters = log.filters.count(_.number.isDefined),
-      filtersUsed = log.filters.count(_.state.isInstanceOf[FilterState.Used]),
+      changed = ours.count(j => JoinState.of(j).flatMap(_.sparkStrategy).exists(_ != Strategy.of(j))),
+      filters = filters.count(_.number.isDefined),
+      filtersUsed = filters.count(_.state.isInstanceOf[FilterState.Used]),
       rowsRemoved = FilterReport.rowsRemoved(graph)
     )
   }

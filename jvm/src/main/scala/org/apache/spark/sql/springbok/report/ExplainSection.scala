@@ -52,10 +52,11 @@ private[springbok] object ExplainSection {
   private def made(plan: SparkPlan): String =
     ReportParts.of(plan).filter(_.state.isDefined).fold("")(r => r.session.withActive(section(r)))
 
-  private def section(r: ReportParts): String = r.log.leftToSpark.filter(_ => r.log.joins.isEmpty) match {
-    case Some(why) => why.text.capitalize + "."
-    case None => lines(r).mkString("\n")
-  }
+  private def section(r: ReportParts): String =
+    r.leftToSpark.filter(_ => r.state.forall(_.joins.isEmpty)) match {
+      case Some(why) => why.text.capitalize + "."
+      case None => lines(r).mkString("\n")
+    }
 
   private def lines(r: ReportParts): Seq[String] =
     r.briefJoins.flatMap(join) ++

@@ -3,12 +3,12 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.springbok.physical.LateFilter
-import org.apache.spark.sql.springbok.record.{DecisionLog, FilterRecord, FilterState}
+import org.apache.spark.sql.springbok.record.{FilterRecord, FilterState}
 import org.apache.spark.sql.springbok.report.model.{FilterEntry, ReasonEntry}
 
 /** The runtime filters of a query, made or not, with what they removed. */
 final private[springbok] class FilterReport(
-    log: DecisionLog,
+    filters: Seq[FilterRecord],
     graph: PlanGraph,
     numbers: PlanNumbers,
     tables: TablesRead
@@ -46,7 +46,7 @@ final private[springbok] class FilterReport(
     .map(_.outcome)
 
   // Placed ones first, in the order of their ids.
-  def entries: Seq[FilterEntry] = log.filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(entry)
+  def entries: Seq[FilterEntry] = filters.sortBy(_.number.getOrElse(Int.MaxValue)).map(entry)
 
   /** Where the filter was tested row by row in a finished run. */
   private def tested(f: FilterRecord): Seq[AppliedRuntimeFilterExec] =

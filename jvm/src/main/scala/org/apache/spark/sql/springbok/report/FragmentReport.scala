@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkOperators, TableName}
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState, LoggedJoin}
+import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 import org.apache.spark.sql.springbok.report.model.{
   AggregateEntry,
   AggregateFunctionEntry,
@@ -120,7 +120,7 @@ private[springbok] object FragmentReport {
       case f: FilterExec => s"Filter ${ExpressionLabel(f.condition)}"
       case j: BaseJoinExec =>
         val keys = j.leftKeys.zip(j.rightKeys).map { case (l, r) => s"${this.text(l)} = ${this.text(r)}" }
-        s"${Strategy.of(j).name} join ${LoggedJoin.typeName(j.joinType)} ${keys.mkString(", ")}"
+        s"${Strategy.of(j).name} join ${JoinState.typeName(j.joinType)} ${keys.mkString(", ")}"
       case a: BaseAggregateExec => s"Aggregate by ${columns(a.groupingExpressions)}"
       case r: AQEShuffleReadExec => r.nodeName + r.stringArgs.mkString(" ", ", ", "")
       case s: SortExec => s"Sort by ${columns(s.sortOrder.map(_.child))}"

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
 import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{DecisionLog, JoinDecision, JoinState, LoggedJoin, RelationHint}
+import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState, RelationHint}
 import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
 import org.apache.spark.sql.springbok.stats.estimate.Source
 
@@ -18,7 +18,7 @@ import org.apache.spark.sql.springbok.stats.estimate.Source
  * estimates were. A decision of a re-planning that adaptive execution rejected is left out: the final plan counts.
  */
 final private[springbok] class JoinReport(
-    log: DecisionLog,
+    query: Option[PlanningState],
     graph: PlanGraph,
     initial: Option[PlanGraph],
     numbers: PlanNumbers,
@@ -28,32 +28,33 @@ final private[springbok] class JoinReport(
 
   private lazy val origins = makeOrigins
 
+  private val decided = query.toSeq.flatMap(_.joins)
   private val physical = joins(graph)
   private val first = initial.map(joins).getOrElse(Map.empty)
 
   /** With rows and sides, and what the other strategies would have cost. */
-  def entries: Seq[JoinEntry] = log.joins.map { j =>
+  def entries: Seq[JoinEntry] = decided.map { j =>
     val node = physical.get(j.id)
     whole(brief(j), decision(j, node), node)
   } ++ alone.map { case (id, n) => whole(brief(id, n), None, Some(n)) }
 
   /** What was decided, and what the plan has. */
-  def brief: Seq[JoinEntry] = log.joins.map(brief) ++ alone.map { case (id, n) => brief(id, n) }
+  def brief: Seq[JoinEntry] = decided.map(brief) ++ alone.map { case (id, n) => brief(id, n) }
 
   /** The joins that Springbok did not look at, numbered after the others. */
   private def alone: Seq[(Int, PlanNode)] = {
     val others = graph.nodes.filter(n => n.plan.isInstanceOf[BaseJoinExec] && JoinState.of(n.plan).isEmpty)
-    val known = log.joins.size
+    val known = decided.size
     others.zipWithIndex.map { case (n, i) => (known + i, n) }
   }
 
   /** Execution memory in bytes that the plan's joins take of one executor, None if unknown. */
   def memoryPerExecutor: Option[Double] = {
-    val each = log.joins.flatMap(j => physical.get(j.id).flatMap(memory(j, _)))
+    val each = decided.flatMap(j => physical.get(j.id).flatMap(memory(j, _)))
     Option.when(each.nonEmpty)(each.sum)
   }
 
-  private def brief(j: LoggedJoin): JoinEntry = {
+  private def brief(j: JoinState): JoinEntry = {
     val node = physical.get(j.id)
     val before = first.get(j.id).map(_.plan).collect { case b: BaseJoinExec => described(b) }
     val d = decision(j, node)
@@ -63,15 +64,15 @@ final private[springbok] class JoinReport(
       leftKeys = j.condition.leftKeys,
       rightKeys = j.condition.rightKeys,
       otherConjuncts = j.condition.other,
-      hint = Option.when(!j.hint.isEmpty)(j.hint.toString),
-      hintHonoured = node.flatMap(n => honoured(j.hint, join(n))),
+      hint = Option.when(!j.userHint.isEmpty)(j.userHint.toString),
+      hintHonoured = node.flatMap(n => honoured(j.userHint, join(n))),
       planned = j.planned.map(p => Strategy.label(p.choice.chosen)),
       sparkStrategy = j.sparkStrategy.map(Strategy.label),
       plannedBySpark = j.planned.forall(_.choice.chosen == Strategy.Spark),
       revised = numbers.ran && before.isDefined && before != node.map(n => described(join(n))),
       before = before,
       reason = d.map(x => ReasonEntry(x.choice.reason)),
-      notes = (d.toSeq.flatMap(_.notes) ++ j.separated).map(ReasonEntry(_)),
+      notes = (d.toSeq.flatMap(_.notes) ++ j.separated.map(_._2)).map(ReasonEntry(_)),
       memoryBytes = node.flatMap(memory(j, _)),
       left = SideEntry.unknown,
       right = SideEntry.unknown
@@ -84,12 +85,12 @@ final private[springbok] class JoinReport(
     val j = join(n)
     val entry = JoinEntry(
       id = id,
-      `type` = LoggedJoin.typeName(j.joinType),
+      `type` = JoinState.typeName(j.joinType),
       leftKeys = j.leftKeys.map(ExpressionLabel),
       rightKeys = j.rightKeys.map(ExpressionLabel),
       otherConjuncts = j.condition.map(ExpressionLabel),
       plannedBySpark = true,
-      reason = log.leftToSpark.map(ReasonEntry(_)),
+      reason = query.flatMap(_.leftToSpark).map(ReasonEntry(_)),
       left = SideEntry.unknown,
       right = SideEntry.unknown
     )
@@ -152,7 +153,7 @@ final private[springbok] class JoinReport(
    * The decision that led to the join that the plan has, or a later one that confirmed it: Spark keeps its plan if it is planned
    * anew as it was, and the later decision knows the sizes. For a join that the plan does not have, the last one.
    */
-  private def decision(j: LoggedJoin, node: Option[PlanNode]): Option[JoinDecision] = {
+  private def decision(j: JoinState, node: Option[PlanNode]): Option[JoinDecision] = {
     val last = if (numbers.ran) j.latest else j.planned
     node.flatMap(n => JoinState.decision(n.plan)) match {
       case Some(kept) => last.filter(l => confirms(l.choice, kept.choice)).orElse(Some(kept))
@@ -160,7 +161,7 @@ final private[springbok] class JoinReport(
     }
   }
 
-  private def memory(j: LoggedJoin, n: PlanNode): Option[Double] =
+  private def memory(j: JoinState, n: PlanNode): Option[Double] =
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
       join(n) match {
         case b: BroadcastHashJoinExec =>

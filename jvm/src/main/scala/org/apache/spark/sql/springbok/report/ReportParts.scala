@@ -7,7 +7,8 @@ import org.apache.spark.sql.execution.{CommandResultExec, QueryExecution, SparkP
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.Cluster
-import org.apache.spark.sql.springbok.record.{DecisionLog, LoggedConjuncts, LoggedOrder, PlanningState}
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{Decisions, PlanningState}
 import org.apache.spark.sql.springbok.report.model._
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 import org.apache.spark.util.Utils
@@ -20,7 +21,6 @@ final private[springbok] class ReportParts(
     plan: SparkPlan
 ) {
   val state: Option[PlanningState] = ReportParts.stateOf(optimized)
-  val log: DecisionLog = state.fold(new DecisionLog)(_.log)
   private lazy val graph = new PlanGraph(plan)
   private lazy val read = new TablesRead(optimized)
 
@@ -29,7 +29,7 @@ final private[springbok] class ReportParts(
 
   private lazy val joinReport =
     new JoinReport(
-      log,
+      state,
       graph,
       ReportParts.initial(plan).filter(_ => numbers.ran),
       numbers,
@@ -41,7 +41,8 @@ final private[springbok] class ReportParts(
 
   /** The joins as EXPLAIN shows them: without rows, sides and alternatives. */
   def briefJoins: Seq[JoinEntry] = joinReport.brief
-  lazy val filters: Seq[FilterEntry] = new FilterReport(log, graph, numbers, read).entries
+  lazy val filters: Seq[FilterEntry] =
+    new FilterReport(state.toSeq.flatMap(_.filters.all), graph, numbers, read).entries
   private lazy val tableReport = new TableReport(optimized, read, graph, numbers, session)
   lazy val tables: Seq[TableEntry] = tableReport.entries
 
@@ -67,11 +68,16 @@ final private[springbok] class ReportParts(
     )
   }
 
-  def joinOrder: Seq[JoinOrderEntry] = log.orders.map { o: LoggedOrder =>
+  /** Why the whole query is left to Spark. */
+  def leftToSpark: Option[Reason] = state.flatMap(_.leftToSpark)
+
+  private def decisions: Seq[Decisions] = state.map(_.decisions).toSeq
+
+  def joinOrder: Seq[JoinOrderEntry] = decisions.flatMap(_.orders).map { o =>
     JoinOrderEntry(o.relations, o.before, o.after, o.best, o.costBefore, o.costAfter, ReasonEntry(o.reason))
   }
 
-  def conjuncts: Seq[ConjunctsEntry] = log.conjuncts.map { c: LoggedConjuncts =>
+  def conjuncts: Seq[ConjunctsEntry] = decisions.flatMap(_.conjuncts).map { c =>
     ConjunctsEntry(
       c.operator,
       c.changed,
@@ -81,7 +87,8 @@ final private[springbok] class ReportParts(
     )
   }
 
-  def failures: Seq[FailureEntry] = log.failures.map { case (rule, error) => FailureEntry(rule, error) }
+  def failures: Seq[FailureEntry] =
+    decisions.flatMap(_.failures).map(f => FailureEntry(f.rule, f.error))
 
   /** What the statement gives or writes. */
   lazy val output: OutputReport = new OutputReport(analyzed)

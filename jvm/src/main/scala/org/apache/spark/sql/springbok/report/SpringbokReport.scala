@@ -71,7 +71,7 @@ object SpringbokReport {
     if (!conf.getConf(SpringbokConf.ENABLED))
       Some(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
     else if (parts.state.isEmpty) Some("No join was planned by Springbok.")
-    else if (parts.log.leftToSpark.isDefined) parts.log.leftToSpark.map(_.text.capitalize + ".")
+    else if (parts.leftToSpark.isDefined) parts.leftToSpark.map(_.text.capitalize + ".")
     else if (ReportParts.adaptive(qe.executedPlan).isEmpty)
       Some("No runtime filters: adaptive execution does not run the plan.")
     else None

@@ -35,7 +35,7 @@ class FilterKeySuite extends SpringbokTest {
     )
   }
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.state, f.reason.text))
+  private def why(df: DataFrame) = record(df).filters.all.map(f => (f.sourceKey, f.state, f.reason.text))
 
   /** Some rows of the build side; one of them with the key's odd value. */
   private val some = "(SELECT * FROM dim WHERE grp = 0 OR grp = 1 OR grp = 7) d"
@@ -205,7 +205,7 @@ class FilterKeySuite extends SpringbokTest {
         "SELECT /*+ MERGE(d) */ count(*), sum(r) FROM (SELECT k, sum(v) div sum(b) AS r, max(v) FROM halves GROUP BY k) f " +
           "JOIN (SELECT id % 5 AS d FROM range(20)) d ON f.k = d.d"
       )
-      assert(used(df).map(_.kinds) == Seq(Seq("minmax")), record(df).filters.map(_.reason.text))
+      assert(used(df).map(_.kinds) == Seq(Seq("minmax")), record(df).filters.all.map(_.reason.text))
       assert(applied(df).forall(_.predicate.isDefined))
     }
   }
@@ -219,7 +219,10 @@ class FilterKeySuite extends SpringbokTest {
           "(SELECT k, v, b FROM most UNION ALL VALUES (500, 1, 0)) GROUP BY k) f " +
           "JOIN (SELECT id % 5 AS d FROM range(20)) d ON f.k = d.d"
       )
-      assert(used(df).isEmpty && declined(df).contains("NO_TARGET"), record(df).filters.map(_.reason.code))
+      assert(
+        used(df).isEmpty && declined(df).contains("NO_TARGET"),
+        record(df).filters.all.map(_.reason.code)
+      )
     }
   }
 
@@ -241,7 +244,7 @@ class FilterKeySuite extends SpringbokTest {
         )
         assert(
           used(df).isEmpty && declined(df).contains("SUMMARY_INCOMPLETE"),
-          record(df).filters.map(_.reason.code)
+          record(df).filters.all.map(_.reason.code)
         )
       }
   }

@@ -33,7 +33,7 @@ class TriedKeySuite extends SpringbokTest {
 
   private val some = "(SELECT * FROM dim WHERE grp = 0) d"
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.state, f.reason.text))
+  private def why(df: DataFrame) = record(df).filters.all.map(f => (f.sourceKey, f.state, f.reason.text))
 
   private def tried(df: DataFrame): Boolean = applied(df).exists(f => TriedKey.is(f.key))
 

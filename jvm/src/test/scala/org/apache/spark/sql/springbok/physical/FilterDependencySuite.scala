@@ -54,7 +54,7 @@ class FilterDependencySuite extends SpringbokTest {
       FilterDependencySuite.start()
       val df = spark.sql(sql)
       assert(df.collect().toSeq == expected.toSeq)
-      assert(FilterDependencySuite.scanCameFirst, record(df).filters.map(_.reason.text))
+      assert(FilterDependencySuite.scanCameFirst, record(df).filters.all.map(_.reason.text))
       df
     }
   }
@@ -66,7 +66,7 @@ class FilterDependencySuite extends SpringbokTest {
 
   test("a scan that can only skip files by the filter goes without it") {
     val df = held(Seq(FilterType.In, FilterType.MinMax))
-    assert(record(df).filters.map(_.reason.code) == Seq("WAIT_ENDED"))
+    assert(record(df).filters.all.map(_.reason.code) == Seq("WAIT_ENDED"))
   }
 
   // A thread of Spark's pool for broadcasts once looked at the query that had made the thread.
@@ -77,7 +77,7 @@ class FilterDependencySuite extends SpringbokTest {
           s"SELECT /*+ MERGE(m) */ count(*) FROM fact f JOIN $small m ON f.k = m.k AND f.v > $n"
             .replace("100 / z", "z")
         )
-        assert(used(df).nonEmpty, record(df).filters.map(_.reason.text))
+        assert(used(df).nonEmpty, record(df).filters.all.map(_.reason.text))
       }
     }
   }

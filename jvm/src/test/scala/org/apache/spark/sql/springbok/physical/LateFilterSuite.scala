@@ -47,7 +47,7 @@ class LateFilterSuite extends SpringbokTest {
   private def late(sql: String): DataFrame = {
     val df = same(sql)
     val kinds = used(df).map(_.kinds)
-    assert(kinds.nonEmpty && kinds.forall(_.head == "late"), record(df).filters.map(_.reason.text))
+    assert(kinds.nonEmpty && kinds.forall(_.head == "late"), record(df).filters.all.map(_.reason.text))
     df
   }
 
@@ -118,7 +118,7 @@ class LateFilterSuite extends SpringbokTest {
     val answer = sorted(df.collect())
     LateFilterSuite.holding = ""
     assert(answer == off(sorted(spark.sql(sql).collect())))
-    assert(used(df).map(_.kinds) == Seq(Seq("late", "bitmap")), record(df).filters.map(_.reason.text))
+    assert(used(df).map(_.kinds) == Seq(Seq("late", "bitmap")), record(df).filters.all.map(_.reason.text))
     df
   }
 
@@ -231,7 +231,7 @@ class LateFilterSuite extends SpringbokTest {
         )
         assert(
           used(df).isEmpty && declined(df).contains("NO_WAITING"),
-          record(df).filters.map(_.reason.text)
+          record(df).filters.all.map(_.reason.text)
         )
       }
     }
@@ -247,7 +247,7 @@ class LateFilterSuite extends SpringbokTest {
     assert(used(df).nonEmpty && !late(df))
     conf(ClusterConf.EXECUTORS.key -> "100", ClusterConf.CORES.key -> "8") {
       val df = same(sql)
-      assert(record(df).filters.size == 1 && late(df), record(df).filters.map(_.reason.text))
+      assert(record(df).filters.all.size == 1 && late(df), record(df).filters.all.map(_.reason.text))
     }
   }
 }

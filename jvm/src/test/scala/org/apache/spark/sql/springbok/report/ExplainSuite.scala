@@ -131,7 +131,7 @@ class ExplainSuite extends SpringbokTest {
       val three =
         "SELECT count(*) FROM facts f JOIN facts h ON f.k = h.k JOIN keys k ON f.k = k.k WHERE k.n = 'name 7'"
       val df = spark.sql(three)
-      assert(record(df).orders.exists(_.after.isDefined), record(df).orders)
+      assert(record(df).decisions.orders.exists(_.after.isDefined), record(df).decisions.orders)
       assert(lines(df, "join order: ").head.contains(" instead of "))
     }
     conf(ConjunctConf.ENABLED.key -> "false")(assert(lines(spark.sql(sql), "conjuncts").isEmpty))

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.trees.TreePattern.{FILTER, JOIN}
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, ExpressionLabel, RuleGuard}
 import org.apache.spark.sql.springbok.conf.ConjunctConf
 import org.apache.spark.sql.springbok.cost.{ConjunctCost, ExpressionCost, PlanningBudget}
-import org.apache.spark.sql.springbok.record.{LoggedConjunct, LoggedConjuncts, PlanningState}
+import org.apache.spark.sql.springbok.record.{DecidedConjunct, DecidedConjuncts, PlanningState}
 import org.apache.spark.sql.springbok.stats.estimate.{ColumnStats, Selectivity}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -90,21 +90,21 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
         val parts = free.groupBy(i => all.take(i).count(!_.deterministic)).toSeq.sortBy(_._1).map(_._2)
         val orders = parts.map(part => new Part(part.map(i => assess(all(i), known))))
         val entries = parts.zip(orders).flatMap { case (part, o) => o.entries(part.map(all)) }
-        val logged =
-          LoggedConjuncts(
+        val decided =
+          DecidedConjuncts(
             kind,
             orders.exists(_.changed),
             orders.map(_.before).sum,
             orders.map(_.after).sum,
             entries
           )
-        query.log.addConjuncts(logged)
+        query.decisions.add(decided)
         plan.setTagValue(PlanningState.tag, query)
         plan.setTagValue(done, ())
         val places = parts.flatten
         val filled = parts.zip(orders).flatMap { case (part, o) => o.order.map(part) }
         val moved = places.zip(filled).toMap
-        Option.when(logged.changed)(all.indices.map(i => all(moved.getOrElse(i, i))).reduce(And))
+        Option.when(decided.changed)(all.indices.map(i => all(moved.getOrElse(i, i))).reduce(And))
       }
       .flatten
   }
@@ -125,9 +125,9 @@ object OrderConjuncts extends Rule[LogicalPlan] with PredicateHelper {
     val order: Seq[Int] = if (changed) best else conjuncts.indices
     val after: Double = ConjunctCost.total(conjuncts, order)
 
-    def entries(conditions: Seq[Expression]): Seq[LoggedConjunct] = order.map { i =>
+    def entries(conditions: Seq[Expression]): Seq[DecidedConjunct] = order.map { i =>
       val c = conjuncts(i)
-      new LoggedConjunct(ExpressionLabel(conditions(i)), c.cost, c.selectivity, c.mayRaise)
+      new DecidedConjunct(ExpressionLabel(conditions(i)), c.cost, c.selectivity, c.mayRaise)
     }
   }
 }

@@ -119,7 +119,7 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   private def deferringErrors(j: Join, state: JoinState, c: JoinChoice, in: JoinInput): JoinChoice = {
     def fits(own: Strategy) = c.alternatives.exists(a => a.strategy == own && a.ruledOut.isEmpty)
     val kept = for {
-      own <- state.logged.sparkStrategy if own != c.chosen && fits(own)
+      own <- state.sparkStrategy if own != c.chosen && fits(own)
       streamed <- streamed(j, own)
       e <- DeferredErrors.in(streamed, DeferredErrors.references(j))(streamedBelow)
     } yield c
@@ -131,7 +131,7 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   private def streamedBelow(j: Join): Seq[LogicalPlan] =
     (for {
       state <- JoinState.of(j)
-      strategy <- state.chosen.filter(_ != Strategy.Spark).orElse(state.logged.sparkStrategy)
+      strategy <- state.latest.map(_.choice.chosen).filter(_ != Strategy.Spark).orElse(state.sparkStrategy)
       side <- streamed(j, strategy)
     } yield side).toSeq
 

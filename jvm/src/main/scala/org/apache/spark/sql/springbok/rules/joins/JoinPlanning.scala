@@ -35,7 +35,6 @@ import org.apache.spark.sql.springbok.record.{
   JoinDecision,
   JoinState,
   JoinTexts,
-  LoggedJoin,
   PlanningState,
   RunningQueries
 }
@@ -120,7 +119,7 @@ private[joins] object JoinStates {
     }
     def texts =
       JoinTexts(left.map(ExpressionLabel), right.map(ExpressionLabel), other.map(ExpressionLabel))
-    new LoggedJoin(id, LoggedJoin.typeName(j.joinType), texts, j.hint, sparks(j))
+    new JoinState(query, id, JoinState.typeName(j.joinType), texts, j.hint, sparks(j))
   }
 
   /** What Spark's own planner makes of a join, by the sizes that it knows. */

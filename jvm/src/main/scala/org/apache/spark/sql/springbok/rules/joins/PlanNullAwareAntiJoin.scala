@@ -58,5 +58,5 @@ object PlanNullAwareAntiJoin extends SparkStrategy {
   }
 
   private def chosen(j: Join): Boolean = SQLConf.get.getConf(SpringbokConf.ENABLED) &&
-    JoinState.of(j).flatMap(_.planned).contains(Strategy.Broadcast(BuildRight))
+    JoinState.of(j).flatMap(_.planned).exists(_.choice.chosen == Strategy.Broadcast(BuildRight))
 }

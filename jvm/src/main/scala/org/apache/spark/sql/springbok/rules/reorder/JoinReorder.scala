@@ -77,7 +77,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
       OrderDecision.left(b, _)
     )
     val out = order.chosen.fold(inner)(b.build(_, needed))
-    query.log.addOrder(order.record)
+    query.decisions.add(order.record)
     PlanningState.tagged(out, query)
   }
 

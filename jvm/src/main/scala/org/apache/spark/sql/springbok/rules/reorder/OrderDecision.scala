@@ -16,7 +16,7 @@ import org.apache.spark.sql.springbok.cost.{
   Scenario
 }
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.LoggedOrder
+import org.apache.spark.sql.springbok.record.DecidedOrder
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -26,7 +26,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  * @param chosen
  *   None: the order of the query stays
  */
-final private[springbok] case class OrderDecision(chosen: Option[JoinTree], record: LoggedOrder)
+final private[springbok] case class OrderDecision(chosen: Option[JoinTree], record: DecidedOrder)
 
 private[springbok] object OrderDecision {
 
@@ -34,7 +34,7 @@ private[springbok] object OrderDecision {
   private val mostJoins = 3100
 
   def left(b: JoinBlock, why: Reason): OrderDecision =
-    OrderDecision(None, LoggedOrder(b.items.size, label(b, b.tree), None, None, None, None, why))
+    OrderDecision(None, DecidedOrder(b.items.size, label(b, b.tree), None, None, None, None, why))
 
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val leastMs = conf.getConf(ReorderConf.MIN_GAIN_MS).toDouble
@@ -70,7 +70,7 @@ private[springbok] object OrderDecision {
     val (before, after) = (c.beforeNs / 1e6, c.afterNs / 1e6)
     OrderDecision(
       chosen,
-      LoggedOrder(
+      DecidedOrder(
         c.block.items.size,
         label(c.block, c.block.tree),
         chosen.map(label(c.block, _)),

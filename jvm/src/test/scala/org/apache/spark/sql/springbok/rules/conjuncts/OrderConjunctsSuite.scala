@@ -60,14 +60,14 @@ class OrderConjunctsSuite extends SpringbokTest {
     starts("a > 100 AND b = 7 AND d < 3")("a > ", "b = ", "d < ")
     starts("a > 1900 AND s LIKE '%1%2%'")("a > ", "LIKE")
     val df = same("SELECT * FROM t WHERE a > 1900 AND s LIKE '%1%2%'")
-    assert(record(df).conjuncts.map(_.changed) == Seq(false))
+    assert(record(df).decisions.conjuncts.map(_.changed) == Seq(false))
     conf(ConjunctConf.ENABLED.key -> "false") {
       starts("s LIKE '%1%2%' AND a > 1900")("LIKE", "a > ")
     }
   }
 
   test("the record has costs and selectivities") {
-    val c = record(same("SELECT * FROM t WHERE s LIKE '%1%2%' AND a > 1900")).conjuncts.head
+    val c = record(same("SELECT * FROM t WHERE s LIKE '%1%2%' AND a > 1900")).decisions.conjuncts.head
     assert(c.operator == "filter" && c.changed && c.after < c.before)
     assert(c.order.map(_.selectivity.isDefined) == Seq(true, true))
     assert(c.order.head.cost < c.order(1).cost && c.order.forall(!_.mayRaise))
@@ -157,7 +157,7 @@ class OrderConjunctsSuite extends SpringbokTest {
         |SELECT x.b, x.a FROM v x JOIN v y ON x.b = y.a % 50
         |WHERE x.a > (SELECT avg(a) FROM t WHERE u LIKE '%1%' AND b < 5)""".stripMargin
     val df = same(sql)
-    assert(record(df).conjuncts.count(_.changed) >= 2)
+    assert(record(df).decisions.conjuncts.count(_.changed) >= 2)
     val reused = (df: DataFrame) =>
       collectWithSubqueries(executed(df)) {
         case r: org.apache.spark.sql.execution.exchange.ReusedExchangeExec => r
@@ -168,7 +168,7 @@ class OrderConjunctsSuite extends SpringbokTest {
   test("a rule that fails leaves the query as it is and shows in the report") {
     conf(SpringbokConf.FAIL_IN.key -> "OrderConjuncts") {
       val df = same("SELECT * FROM t WHERE s LIKE '%1%2%' AND a > 1900")
-      assert(record(df).failures.map(_._1).contains("OrderConjuncts"))
+      assert(record(df).decisions.failures.map(_.rule).contains("OrderConjuncts"))
     }
   }
 

@@ -63,7 +63,7 @@ class ForgoneFilterSuite extends SpringbokTest {
     val sql = """SELECT count(*), sum(p.grp) FROM fact f JOIN sup s ON f.s = s.s JOIN nat n ON s.n = n.n
                 |JOIN part p ON f.k = p.k WHERE n.r = 2""".stripMargin
     val df = same(sql)
-    assert(used(df).exists(_.sourceKey == "n"), record(df).filters.map(_.reason.text))
+    assert(used(df).exists(_.sourceKey == "n"), record(df).filters.all.map(_.reason.text))
     // A fifth of the facts, not a twenty-fifth.
     val left = input(df, "k", first = false).left.rows.get
     assert(left > 20000 && left < 80000, left)
@@ -80,7 +80,7 @@ class ForgoneFilterSuite extends SpringbokTest {
       val in = top.planned.flatMap(_.input).get
       assert(in.left.bytes > in.right.bytes)
       val filters = used(df).filter(_.join == top.id)
-      assert(filters.map(_.targetTable) == Seq(Some("fact")), record(df).filters.map(_.reason.text))
+      assert(filters.map(_.targetTable) == Seq(Some("fact")), record(df).filters.all.map(_.reason.text))
     }
   }
 }

@@ -31,7 +31,7 @@ class PlanningBudgetSuite extends SpringbokTest with Eventually {
 
   private def leftToSpark(df: DataFrame): Boolean = {
     val log = record(df)
-    if (log.leftToSpark.isDefined) assert(log.joins.isEmpty && log.filters.isEmpty, log)
+    if (log.leftToSpark.isDefined) assert(log.joins.isEmpty && log.filters.all.isEmpty, log)
     log.leftToSpark.exists(_.code == "LITTLE_DATA")
   }
 
@@ -86,7 +86,7 @@ class PlanningBudgetSuite extends SpringbokTest with Eventually {
       var found = Option.empty[String]
       val listener = new QueryExecutionListener {
         override def onSuccess(name: String, qe: QueryExecution, ns: Long): Unit =
-          found = PlanningState.of(qe.optimizedPlan).flatMap(_.log.leftToSpark).map(_.code)
+          found = PlanningState.of(qe.optimizedPlan).flatMap(_.leftToSpark).map(_.code)
         override def onFailure(name: String, qe: QueryExecution, e: Exception): Unit = ()
       }
       spark.listenerManager.register(listener)

@@ -65,14 +65,14 @@ class StreamedSideSuite extends SpringbokTest {
       "JOIN names g ON s.k = g.k JOIN numbers d ON s.k = d.k"
     conf(SQLConf.ANSI_ENABLED.key -> "true", ReorderConf.ENABLED.key -> "true") {
       val r = record(same(sql))
-      assert(r.orders.exists(_.reason.code == "MAY_RAISE"), r.orders.map(_.reason))
+      assert(r.decisions.orders.exists(_.reason.code == "MAY_RAISE"), r.decisions.orders.map(_.reason))
       // The column passes an outer join that is one of the relations.
       val outer = sql.replace("WHERE a.n < 100)", "LEFT JOIN names o ON a.k = o.k WHERE a.n < 100)")
-      assert(record(same(outer)).orders.exists(_.reason.code == "MAY_RAISE"))
+      assert(record(same(outer)).decisions.orders.exists(_.reason.code == "MAY_RAISE"))
       // A product of decimals with few digits cannot overflow.
       val product =
         sql.replace("CAST(a.code AS INT)", "CAST(a.k AS DECIMAL(22, 2)) * CAST(1.5 AS DECIMAL(7, 2))")
-      assert(!record(same(product)).orders.exists(_.reason.code == "MAY_RAISE"))
+      assert(!record(same(product)).decisions.orders.exists(_.reason.code == "MAY_RAISE"))
     }
   }
 
@@ -81,12 +81,13 @@ class StreamedSideSuite extends SpringbokTest {
     def joined(condition: String) = "SELECT count(*), max(s.c) FROM " +
       "(SELECT k, n, CAST(code AS INT) AS c FROM attributes) s JOIN numbers d ON s.k = d.k " +
       s"JOIN (SELECT k AS n, g FROM names WHERE g = 3) b ON s.n = b.n AND $condition"
-    def left(condition: String) = record(same(joined(condition))).orders.exists(_.reason.code == "MAY_RAISE")
+    def left(condition: String) =
+      record(same(joined(condition))).decisions.orders.exists(_.reason.code == "MAY_RAISE")
     conf(SQLConf.ANSI_ENABLED.key -> "true", ReorderConf.ENABLED.key -> "true") {
       assert(left("(s.c > b.g OR b.g IS NULL OR b.g = 3)"))
       // Spark tests the column for null at the scan, so no row of this table must have an error there.
       val tested = joined("s.c < b.g").replace("FROM attributes", "FROM attributes WHERE code <> 'x'")
-      assert(!record(same(tested)).orders.exists(_.reason.code == "MAY_RAISE"))
+      assert(!record(same(tested)).decisions.orders.exists(_.reason.code == "MAY_RAISE"))
     }
   }
 

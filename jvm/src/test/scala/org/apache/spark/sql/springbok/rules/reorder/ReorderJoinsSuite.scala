@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.joins.{BroadcastNestedLoopJoinExec, CartesianProductExec}
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, ReorderConf, SpringbokConf, StatsConf}
-import org.apache.spark.sql.springbok.record.{LoggedOrder, PlanningState}
+import org.apache.spark.sql.springbok.record.{DecidedOrder, PlanningState}
 
 class ReorderJoinsSuite extends SpringbokTest {
   // The tables are small: what scans cost would outweigh what the joins do.
@@ -53,7 +53,7 @@ class ReorderJoinsSuite extends SpringbokTest {
   private def plan(df: DataFrame): LogicalPlan =
     df.asInstanceOf[classic.DataFrame].queryExecution.optimizedPlan
 
-  private def order(df: DataFrame): LoggedOrder = record(df).orders.head
+  private def order(df: DataFrame): DecidedOrder = record(df).decisions.orders.head
 
   /** Bad as it is written: the customers of one nation come last. */
   private val bad =
@@ -96,7 +96,7 @@ class ReorderJoinsSuite extends SpringbokTest {
 
   test("off by a setting; a margin that is not reached; a wrong margin") {
     conf(ReorderConf.ENABLED.key -> "false") {
-      assert(record(same(s"SELECT count(*) $bad $one")).orders.isEmpty)
+      assert(record(same(s"SELECT count(*) $bad $one")).decisions.orders.isEmpty)
     }
     conf(ReorderConf.MIN_GAIN.key -> "0.1")(left("SMALL_GAIN", s"SELECT count(*) $bad"))
     // All joins cost less than that: no order is searched.
@@ -120,7 +120,7 @@ class ReorderJoinsSuite extends SpringbokTest {
       "SELECT count(*) FROM pairs p JOIN orders o ON p.o = o.o JOIN customer c ON o.c = c.c WHERE c.n = 3"
     assert(order(same(s"$pairs $joined")).relations == 4)
     val df = same(s"$pairs $joined UNION ALL SELECT count(DISTINCT o) FROM pairs")
-    assert(record(df).orders.map(_.relations) == Seq(3))
+    assert(record(df).decisions.orders.map(_.relations) == Seq(3))
     // All of its joins are there twice: the block is taken apart in both places.
     val twice = same(
       s"$pairs SELECT x.n, y.n FROM ($joined GROUP BY c.n) x JOIN ($joined GROUP BY c.n) y".replace(
@@ -128,12 +128,12 @@ class ReorderJoinsSuite extends SpringbokTest {
         "SELECT c.n, count(*)"
       )
     )
-    assert(record(twice).orders.map(_.relations) == Seq(4, 4))
-    assert(record(twice).orders.map(_.after).distinct.size == 1)
+    assert(record(twice).decisions.orders.map(_.relations) == Seq(4, 4))
+    assert(record(twice).decisions.orders.map(_.after).distinct.size == 1)
   }
 
   test("the rule decides once, though its batch runs until nothing changes") {
-    assert(record(changed(s"SELECT count(*) $bad $one")).orders.size == 1)
+    assert(record(changed(s"SELECT count(*) $bad $one")).decisions.orders.size == 1)
   }
 
   test("every conjunct stays: of two and three relations, equalities of expressions, of the same columns") {
@@ -199,10 +199,10 @@ class ReorderJoinsSuite extends SpringbokTest {
   test("subqueries that are planned by themselves stay, and do not keep their query from being reordered") {
     val df = same(s"SELECT * FROM dim WHERE g < (SELECT count(*) $bad $one) AND d < 5")
     val inner = plan(df).collectWithSubqueries { case p => p }.flatMap(PlanningState.on)
-    assert(inner.head.log.orders.map(_.reason.code) == Seq("ORDER_FIXED"))
+    assert(inner.head.decisions.orders.map(_.reason.code) == Seq("ORDER_FIXED"))
     same(s"SELECT * FROM dim WHERE g IN (SELECT o.p $bad $one) AND EXISTS (SELECT 1 $bad WHERE n.r = g)")
     val both = same(s"SELECT count(*), max(f.t) $bad $one AND f.d IN (SELECT o.p $bad AND n.n = 4)")
-    assert(record(both).orders.map(_.reason.code).toSet == Set("ORDER_FIXED", "LOWER_COST"))
+    assert(record(both).decisions.orders.map(_.reason.code).toSet == Set("ORDER_FIXED", "LOWER_COST"))
   }
 
   test("a join that a subquery has as well runs once") {
@@ -211,7 +211,10 @@ class ReorderJoinsSuite extends SpringbokTest {
       s"$pairs SELECT count(*) FROM fact f WHERE f.o IN (SELECT o FROM pairs) AND " +
         "f.o IN (SELECT p.o FROM pairs p JOIN orders o ON p.o = o.o JOIN customer c ON o.c = c.c WHERE c.n = 3)"
     )
-    assert(record(df).orders.nonEmpty && record(df).orders.forall(_.after.isEmpty), record(df).orders)
+    assert(
+      record(df).decisions.orders.nonEmpty && record(df).decisions.orders.forall(_.after.isEmpty),
+      record(df).decisions.orders
+    )
     val groups = s"WITH t AS (SELECT o.p AS p, count(*) AS m, max(f.t) AS t $bad $one GROUP BY o.p)"
     for (
       q <- Seq(
@@ -220,7 +223,10 @@ class ReorderJoinsSuite extends SpringbokTest {
       )
     ) {
       val both = same(q)
-      assert(record(both).orders.nonEmpty && record(both).orders.forall(_.after.isEmpty), record(both).orders)
+      assert(
+        record(both).decisions.orders.nonEmpty && record(both).decisions.orders.forall(_.after.isEmpty),
+        record(both).decisions.orders
+      )
     }
   }
 
@@ -312,10 +318,14 @@ class ReorderJoinsSuite extends SpringbokTest {
   }
 
   test("two relations have one order; a rule that fails leaves the plan") {
-    assert(record(same("SELECT count(*) FROM fact f JOIN orders o ON f.o = o.o")).orders.isEmpty)
+    assert(record(same("SELECT count(*) FROM fact f JOIN orders o ON f.o = o.o")).decisions.orders.isEmpty)
     conf(SpringbokConf.FAIL_IN.key -> "ReorderJoins") {
       val df = same(s"SELECT count(*) $bad $one")
-      assert(record(df).orders.isEmpty && record(df).failures.map(_._1) == Seq("ReorderJoins"))
+      assert(
+        record(df).decisions.orders.isEmpty && record(df).decisions.failures.map(_.rule) == Seq(
+          "ReorderJoins"
+        )
+      )
     }
   }
 
@@ -356,7 +366,7 @@ class ReorderJoinsSuite extends SpringbokTest {
         s"SELECT count(*), ${chosen.indices.map(i => s"sum(${column(i)})").mkString(", ")} FROM ${from.mkString(", ")} " +
           s"WHERE ${(keys ++ more ++ random.shuffle(small).take(2)).mkString(" AND ")}"
       conf("spark.sql.ansi.enabled" -> "false", ReorderConf.MIN_GAIN.key -> "0")(
-        PlanningState.of(plan(same(sql))).toSeq.flatMap(_.log.orders).map(_.reason.code)
+        PlanningState.of(plan(same(sql))).toSeq.flatMap(_.decisions.orders).map(_.reason.code)
       )
     }
     assert(decided.flatten.count(_ == "LOWER_COST") >= 3, decided)
@@ -364,7 +374,7 @@ class ReorderJoinsSuite extends SpringbokTest {
 
   test("hints are gone from reordered joins before strategies are chosen") {
     val df = changed(s"SELECT count(*) $bad $one")
-    assert(record(df).joins.forall(_.hint == JoinHint.NONE))
+    assert(record(df).joins.forall(_.userHint == JoinHint.NONE))
     assert(record(df).joins.size == 3)
   }
 }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.springbok.cost.ChoicePolicy
 import org.apache.spark.sql.springbok.keys.{Comparison, FilterKey, KeyType}
 import org.apache.spark.sql.springbok.physical.PhysicalRows
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{JoinState, LoggedJoin, RelationHint}
+import org.apache.spark.sql.springbok.record.{JoinState, RelationHint}
 
 /** Which side of a join its filters are made from. Each join is decided once: one instance serves one planning. */
 final private[springbok] class FilterDirection(
@@ -49,7 +49,7 @@ final private[springbok] class FilterDirection(
   }
 
   private def among(j: BaseJoinExec, sides: Seq[JoinSide]): Either[Reason, JoinSide] =
-    if (sides.isEmpty) Left(Reason.filterJoinType(LoggedJoin.typeName(j.joinType)))
+    if (sides.isEmpty) Left(Reason.filterJoinType(JoinState.typeName(j.joinType)))
     else {
       val sources = sides.flatMap(s => FilterSource.of(j, s, Sides.children(j)(s), rows).map(s -> _)).toMap
       val usable = sides.filter(s => sources.contains(s) && repeatable(j, s))

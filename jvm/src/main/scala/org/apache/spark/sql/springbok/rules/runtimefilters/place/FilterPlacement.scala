@@ -4,18 +4,10 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 import org.apache.spark.sql.execution.springbok.SummaryPlan
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
-
-/**
- * A plan with its filters.
- *
- * @param fresh
- *   filters that no earlier planning has placed
- */
-final private[springbok] case class PlacedPlan(plan: SparkPlan, fresh: Set[FilterRecord])
+import org.apache.spark.sql.springbok.record.JoinState
 
 /** Which filters a plan gets, and where. */
 final private[springbok] class FilterPlacement(plan: SparkPlan, planning: FilterPlanning) {
@@ -23,18 +15,11 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   private val budget = FilterBudget.of(planning.conf)
   private val started = new StartedFilters(planning)
 
-  /** Places the filters. If the budget refuses some of them, the plan is walked again without those. */
-  def place(): PlacedPlan = {
+  /** The plan with its filters, which are not committed. If the budget refuses some, the plan is walked again without those. */
+  def place(): (SparkPlan, PlacedFilters) = {
     val first = walk(Map.empty)
     val refused = budget.refused(first._2.requests)
-    val (placed, filters) =
-      if (refused.isEmpty) first
-      else {
-        planning.query.log.withdraw(first._2.fresh)
-        walk(refused)
-      }
-    for ((join, side) <- filters.sources if join.filterSource.isEmpty) join.filterSource = Some(side)
-    PlacedPlan(placed, filters.fresh)
+    if (refused.isEmpty) first else walk(refused)
   }
 
   private def walk(refused: Map[FilterBudget.Key, Reason]): (SparkPlan, PlacedFilters) = {
@@ -112,7 +97,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       if (source.conjuncts.exists(_.from.isDefined)) 1.0
       else
         arriving
-          .flatMap(f => f.parts.retained.filter(_ => targets.reaches(Sides.children(j)(creation), f.key)))
+          .flatMap(f => f.placed.retained.filter(_ => targets.reaches(Sides.children(j)(creation), f.key)))
           .product
 
     /** The creation side with a summary of the keys that filters are made of, and those filters. */
@@ -120,12 +105,12 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       val source = side.source
       BuildSides.finishedStage(source.exchange).foreach(side.state.stageWait.finished)
       for (on <- FilterConjunct.of(side.join, side.side) if !source.conjuncts.exists(_.index == on.index))
-        decline(side.state, on, Reason.noSource)
+        filters.decline(side.state, on, Reason.noSource)
       val placed = source.conjuncts.flatMap { on =>
         filters.place(new CreationKey(side, on, planning)) match {
           case Right(key) => Some(key)
           case Left(why) =>
-            decline(side.state, on, why)
+            filters.decline(side.state, on, why)
             None
         }
       }
@@ -134,7 +119,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       else {
         val exchange = source.exchange
         val marked = BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
-        (marked, placed.map(_.pending(exchange)))
+        (marked, placed.map(p => PendingFilter(p.applicationKey, p, exchange)))
       }
     }
 
@@ -143,7 +128,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         placed: Seq[PlacedKey],
         late: Seq[StartedFilter]
     ): SummaryPlan = {
-      val records = placed.flatMap(_.at.map(_.info.record)) ++ late.map(_.record)
+      val records = placed.flatMap(_.filters.values.map(_.record)) ++ late.map(_.record)
       val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
       SummaryPlan(
         records.map(r => s"${r.id} <- ${r.sourceKey}"),
@@ -156,12 +141,6 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
 
     /** There is no creation side: the right side's keys stand for the join's. */
     private def declineAll(j: BaseJoinExec, state: JoinState, why: Reason): Unit =
-      FilterConjunct.of(j, JoinSide.Right).foreach(decline(state, _, why))
-
-    private def decline(state: JoinState, on: FilterConjunct, why: Reason): Unit = {
-      // The text is made when somebody reads it.
-      val key = on.creation
-      state.query.log.decline(state.id, on.index, ExpressionLabel(key), why)
-    }
+      FilterConjunct.of(j, JoinSide.Right).foreach(filters.decline(state, _, why))
   }
 }

@@ -50,7 +50,7 @@ private[place] object Gate {
   private case object NotDeclinedBefore extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) =
       c.key.notSelective
-        .filter(_ => c.key.side.state.query.log.declined(c.key.id.join, c.key.id.index))
+        .filter(_ => planning.query.filters.declined(c.key.id.join, c.key.id.index))
         .toLeft(c)
   }
 

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.springbok.{
   RuntimeFilterExec
 }
 import org.apache.spark.sql.springbok.catalyst.JoinSide
-import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, TriedKey}
+import org.apache.spark.sql.springbok.keys.{FilterKey, TriedKey}
 import org.apache.spark.sql.springbok.physical.PhysicalRows
 
 /**
@@ -25,30 +25,19 @@ import org.apache.spark.sql.springbok.physical.PhysicalRows
  */
 final private[springbok] case class PendingFilter(
     key: Expression,
-    sourceKey: SourceKey,
-    source: SparkPlan,
-    parts: FilterParts
+    placed: PlacedKey,
+    source: SparkPlan
 ) {
   def at(key: Expression): PendingFilter = copy(key = key)
 }
-
-/**
- * The parts of a filter that stay the same on the way.
- *
- * @param records
- *   by the columns of the scans that it is placed on
- * @param retained
- *   the fraction of rows that are expected to pass
- */
-final private[springbok] case class FilterParts(records: Map[ExprId, FilterInfo], retained: Option[Double])
 
 private[springbok] object PendingFilter {
 
   /** The scan with those of the filters that are placed on it. The most selective one runs first. */
   def attached(scan: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = {
     val cached = FilterTargets.isCached(scan)
-    pending.sortBy(_.parts.retained.getOrElse(1.0)).foldLeft(scan) { (below, f) =>
-      f.parts.records.get(FilterKey.anchor(f.key).exprId).fold(below) { info =>
+    pending.sortBy(_.placed.retained.getOrElse(1.0)).foldLeft(scan) { (below, f) =>
+      f.placed.filters.get(FilterKey.anchor(f.key).exprId).fold(below) { info =>
         val filter = operator(f, info, below)
         // The filter gets the link of the scan. `setLogicalLink` would hand the link down to the exchange as well. The link
         // of a cached table stays with the table: with it, the filter would be taken for the table's stage.
@@ -63,7 +52,7 @@ private[springbok] object PendingFilter {
       if (BuildSides.finished(f.source)) f.source
       else if (info.local) JoinedBuildSideExec(f.source)
       else FilterDependencyExec(f.source)(info.join.stageWait)
-    val filter = RuntimeFilterExec(f.sourceKey, TriedKey.guarded(f.key), scan, source)(info)
+    val filter = RuntimeFilterExec(f.placed.sourceKey, TriedKey.guarded(f.key), scan, source)(info)
     info.late.fold[SparkPlan](filter)(filter.late)
   }
 }

@@ -83,18 +83,19 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
     }
     !plan.exists(FilterTargets.isScan) &&
     !plan.exists(p => JoinState.of(p).exists(open)) &&
-    !query.log.filters.exists(pending)
+    !query.filters.all.exists(pending)
   }
 
   private def place(plan: SparkPlan, query: PlanningState, stats: PlanStats): SparkPlan = {
     val planning = new FilterPlanning(plan, query, stats, conf)
     val groups = new SeparateGroups(plan, planning)
-    val placed = new FilterPlacement(groups.separate(), planning).place()
-    val unused = groups.unused(placed.plan)
-    if (unused.isEmpty) placed.plan
-    else {
-      unused.foreach(_.keepGroups())
-      query.log.withdraw(placed.fresh)
+    val (placed, filters) = new FilterPlacement(groups.separate(), planning).place()
+    val unused = groups.unused(placed)
+    if (unused.isEmpty) {
+      filters.commit()
+      placed
+    } else {
+      unused.foreach(_.separated = None)
       place(plan, query, stats)
     }
   }

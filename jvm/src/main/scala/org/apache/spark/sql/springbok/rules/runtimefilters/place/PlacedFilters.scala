@@ -1,9 +1,9 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
+import scala.collection.immutable.ListMap
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
-import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterInfo}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide}
 import org.apache.spark.sql.springbok.keys.{KeyLookup, SourceKey, SplitBlockBloom}
@@ -11,6 +11,7 @@ import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{
   BuildFacts,
+  FilterChange,
   FilterColumn,
   FilterRecord,
   FilterState,
@@ -19,30 +20,24 @@ import org.apache.spark.sql.springbok.record.{
 }
 import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, FinishedKeys, RowTestChoice, Verdict}
 
-/** One scan that a filter goes to. */
-final private[springbok] case class PlacedAt(target: ExprId, info: FilterInfo)
-
-/** A key of a creation side whose filters are placed. */
+/**
+ * A key of a creation side whose filters are placed.
+ *
+ * @param filters
+ *   by the columns of the scans that they are placed on
+ * @param retained
+ *   the fraction of rows that are expected to pass
+ */
 final private[springbok] case class PlacedKey(
     applicationKey: Expression,
     sourceKey: SourceKey,
-    at: Seq[PlacedAt],
+    filters: ListMap[ExprId, FilterInfo],
     retained: Option[Double],
     bloomBytes: Long
-) {
-
-  /** Its filters on the way to their scans, as dependencies on this exchange. */
-  def pending(exchange: SparkPlan): PendingFilter =
-    PendingFilter(
-      applicationKey,
-      sourceKey,
-      exchange,
-      FilterParts(at.map(a => a.target -> a.info).toMap, retained)
-    )
-}
+)
 
 /**
- * The filters that one walk over a plan has placed so far.
+ * The filters that one walk over a plan has placed so far. The query knows of them once the walk is committed.
  *
  * @param refused
  *   the keys that the budget refuses, and why
@@ -52,19 +47,33 @@ final private[springbok] class PlacedFilters(
     targets: FilterTargets,
     planning: FilterPlanning
 ) {
+  private val query = planning.query
   private val asked = mutable.LinkedHashMap.empty[FilterBudget.Key, FilterBudget.Request]
-  private val made = mutable.Set.empty[FilterRecord]
+  private val changes = mutable.ArrayBuffer.empty[FilterChange]
+  private val fresh = mutable.Map.empty[(FilterBudget.Key, ExprId), FilterRecord]
+  private val passed = mutable.ArrayBuffer.empty[Candidate]
   private val sides = mutable.Map.empty[JoinState, JoinSide]
   private var nodes = 0L
 
   /** What was asked of the budget. */
   def requests: Seq[FilterBudget.Request] = asked.values.toSeq
 
-  /** The filters that no earlier planning has placed. */
-  def fresh: Set[FilterRecord] = made.toSet
+  /** Makes the decisions of the walk those of the query. */
+  def commit(): Unit = {
+    query.filters.commit(changes.toSeq)
+    for (c <- passed; join = c.key.side.state) {
+      if (!c.targets.forall(c.waits)) join.lateFilters = true
+      if (c.scansWait) join.stageWait.mayLose(planning.waiting.mostIdleMs(c))
+    }
+    for ((join, side) <- sides if join.filterSource.isEmpty) join.filterSource = Some(side)
+  }
 
-  /** The sides that joins have filters from. */
-  def sources: Map[JoinState, JoinSide] = sides.toMap
+  /** No filter is placed from a key of a join. */
+  def decline(join: JoinState, on: FilterConjunct, why: Reason): Unit = {
+    // The text is made when somebody reads it.
+    val (key, state) = (on.creation, FilterState.Declined(why))
+    changes += FilterChange(new FilterRecord(join.id, on.index, ExpressionLabel(key), None, state), state)
+  }
 
   /** Places the filters of a key, or says why none is placed. */
   def place(key: CreationKey): Either[Reason, PlacedKey] =
@@ -81,29 +90,30 @@ final private[springbok] class PlacedFilters(
     }
 
   private def placed(c: Candidate): PlacedKey = {
-    val state = c.key.side.state
-    c.waiting.foreach(state.scansWait.putIfAbsent(c.key.on.index, _))
-    if (!c.targets.forall(c.waits)) state.lateFilters = true
-    val at = c.targets.map(t => PlacedAt(t.column.exprId, info(c, t, record(c, t))))
-    if (c.scansWait) state.stageWait.mayLose(planning.waiting.mostIdleMs(c))
+    passed += c
+    c.waiting.foreach(c.key.side.state.scansWait.putIfAbsent(c.key.on.index, _))
+    val filters = c.targets.map(t => t.column.exprId -> info(c, t, record(c, t))).distinctBy(_._1)
     // What a late filter retains depends on when it arrives.
     val retained = c.key.retained.filter(_ => c.scansWait)
-    PlacedKey(c.applicationKey, c.sourceKey, at.distinctBy(_.target), retained, c.key.bloomBytes)
+    PlacedKey(c.applicationKey, c.sourceKey, ListMap.from(filters), retained, c.key.bloomBytes)
   }
 
+  /** The filter to a scan's column, which keeps the number that it was placed with first. */
   private def record(c: Candidate, t: Target): FilterRecord = {
-    val key = c.key
-    def placed(number: Int): FilterState = {
-      val at = Placement(number, key.retained, c.timing(t), c.waiting)
-      if (c.waits(t)) FilterState.Placed(at) else FilterState.Late(at)
+    val (key, target) = (c.key, t.column.exprId)
+    val known = fresh.get(key.id -> target).orElse(query.filters.find(key.id.join, key.id.index, target))
+    val number = known.flatMap(_.number).getOrElse(query.filters.placed + fresh.size)
+    val at = Placement(number, key.retained, c.timing(t), c.waiting)
+    val state = if (c.waits(t)) FilterState.Placed(at) else FilterState.Late(at)
+    val f = known.getOrElse {
+      val column = FilterColumn(t.table, t.label, target)
+      val f =
+        new FilterRecord(key.id.join, key.id.index, ExpressionLabel(key.on.creation), Some(column), state)
+      fresh += (key.id -> target) -> f
+      f
     }
-    key.side.state.query.log.place(key.id.join, key.id.index, t.column.exprId, placed) { state =>
-      def label = ExpressionLabel(key.on.creation)
-      val column = FilterColumn(t.table, t.label, t.column.exprId)
-      val record = new FilterRecord(key.id.join, key.id.index, label, Some(column), state)
-      made += record
-      record
-    }
+    changes += FilterChange(f, state)
+    f
   }
 
   private def info(c: Candidate, t: Target, record: FilterRecord): FilterInfo =

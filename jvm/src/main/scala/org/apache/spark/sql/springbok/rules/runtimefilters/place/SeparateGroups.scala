@@ -59,7 +59,7 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
     for ((_, same) <- readers.groupBy(_.groups.canonicalized)) {
       val (benefit, cost) = (same.map(_.benefitMs).sum, costMs(same.head.groups))
       if (same.exists(_.hinted) || benefit >= cost)
-        for (r <- same) r.join.separateGroups(r.side, Reason.groupsSeparated(cost, benefit))
+        for (r <- same) r.join.separated = Some((r.side, Reason.groupsSeparated(cost, benefit)))
     }
     joins.foreach { case (_, state) => state.firstPlanned = true }
     if (!joins.exists(_._2.separated.isDefined)) plan
@@ -67,14 +67,14 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
       val result = plan.transformUp { case j: ShuffledJoin => withExchange(j) }
       // Of two joins above the same groups, the lower one has the exchange.
       val made = result.collect { case e: Exchange => SeparateStage.joinOf(e) }.flatten
-      readers.map(_.join).filterNot(made.contains).foreach(_.keepGroups())
+      readers.map(_.join).filterNot(made.contains).foreach(_.separated = None)
       result
     }
   }
 
   private def withExchange(j: ShuffledJoin): SparkPlan = {
     val separated =
-      for (state <- JoinState.of(j); side <- state.separated; g <- groups(j, side)) yield {
+      for (state <- JoinState.of(j); (side, _) <- state.separated; g <- groups(j, side)) yield {
         val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
         SeparateStage.mark(exchange, state)
         val child = if (g.order.isEmpty) exchange else SortExec(g.order, global = false, exchange)

@@ -55,7 +55,7 @@ class ConnectorSuite extends SpringbokTest {
       case s: FileSourceScanExec if s.output.exists(_.name == column) => s.metrics("numFiles").value
     }.sum
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.sourceKey, f.state, f.reason.text))
+  private def why(df: DataFrame) = record(df).filters.all.map(f => (f.sourceKey, f.state, f.reason.text))
 
   private val byMonth = (fact: String) =>
     s"SELECT f.id, f.v, d.month FROM $fact f JOIN days d ON f.day = d.day WHERE d.month = 3"

@@ -18,5 +18,5 @@ abstract class FactAndDimTest extends SpringbokTest {
 
   /** What a failed assertion shows. */
   protected def why(df: DataFrame) =
-    (told(df), record(df).filters.map(f => (f.state, f.reason.text)), executed(df))
+    (told(df), record(df).filters.all.map(f => (f.state, f.reason.text)), executed(df))
 }

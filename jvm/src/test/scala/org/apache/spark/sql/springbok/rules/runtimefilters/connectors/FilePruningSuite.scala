@@ -28,7 +28,7 @@ class FilePruningSuite extends SpringbokTest {
     try Seq("k", "num", "s", "d").foreach(by => spark.sql(s"DROP TABLE by_$by"))
     finally super.afterAll()
 
-  private def why(df: DataFrame) = record(df).filters.map(f => (f.state, f.kinds, f.reason.text))
+  private def why(df: DataFrame) = record(df).filters.all.map(f => (f.state, f.kinds, f.reason.text))
 
   for (by <- Seq("k", "num", "s"); bucketed <- Seq(true, false))
     test(s"buckets by $by without a key are not opened${if (bucketed) "" else ", read as plain files"}") {

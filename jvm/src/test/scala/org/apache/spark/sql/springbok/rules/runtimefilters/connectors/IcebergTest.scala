@@ -49,5 +49,5 @@ abstract class IcebergTest extends SpringbokTest {
 
   protected def rowsRead(df: DataFrame): Long = scans(df).map(_.metrics("numOutputRows").value).sum
 
-  protected def why(df: DataFrame) = (told(df), record(df).filters.map(_.reason.text))
+  protected def why(df: DataFrame) = (told(df), record(df).filters.all.map(_.reason.text))
 }

@@ -118,7 +118,7 @@ class NeighboursSuite extends SpringbokTest {
         val ways = told(df).flatMap(_.toOption)
         assert(
           df.count() == 64 && ways.toSet == Set("files", "rebuilt"),
-          record(df).filters.map(_.reason.text)
+          record(df).filters.all.map(_.reason.text)
         )
         same(s"SELECT l.id FROM lake l LEFT ANTI JOIN ice.db.berg b ON l.id = b.tens AND b.id < 5000")
         same(
@@ -239,7 +239,7 @@ class NeighboursSuite extends SpringbokTest {
           val df = same(
             s"SELECT v.id, v.grp, f.tens FROM $view v JOIN ice.db.berg f ON v.tens = f.id WHERE v.grp = 1"
           )
-          assert(used(df).size >= 2, (view, record(df).filters.map(_.reason.text)))
+          assert(used(df).size >= 2, (view, record(df).filters.all.map(_.reason.text)))
         }
       }
   }

@@ -78,14 +78,14 @@ class PushedKeysSuite extends SpringbokTest {
       """SELECT /*+ SHUFFLE_HASH(w) */ f.v, g FROM narrow f
         |JOIN (SELECT CAST(d AS DECIMAL(7,2)) AS d, g FROM wide WHERE g BETWEEN 0 AND 1500) w ON f.d = w.d""".stripMargin
     )
-    assert(removed(exact) == 27000, record(exact).filters.map(_.reason.text))
+    assert(removed(exact) == 27000, record(exact).filters.all.map(_.reason.text))
   }
 
   // Such a bound once skipped the rows of that millisecond in files that keep milliseconds.
   test("a bound of a part of a millisecond leaves rows of that millisecond") {
     for (op <- Seq("<", "<=")) {
       val df = same(s"SELECT /*+ BROADCAST(b) */ sum(v) FROM millis m JOIN instant b ON m.t $op b.t")
-      assert(removed(df) == 12000, record(df).filters.map(_.reason.text))
+      assert(removed(df) == 12000, record(df).filters.all.map(_.reason.text))
     }
   }
 
@@ -103,7 +103,7 @@ class PushedKeysSuite extends SpringbokTest {
       // Of Spark's own dynamic pruning there is none, so that the catalog is asked for partitions when the scan starts.
       conf("spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false") {
         val df = same(s"SELECT sum(v) FROM spelled WHERE $on")
-        assert(removed(df) == 25500, record(df).filters.map(_.reason.text))
+        assert(removed(df) == 25500, record(df).filters.all.map(_.reason.text))
         // In a form that no metastore is asked for: it fails on some literals, and on long lists.
         val pushed = collectWithSubqueries(executed(df)) {
           case s: FileSourceScanExec if s.partitionFilters.nonEmpty => s.partitionFilters

@@ -54,7 +54,7 @@ class RebuiltScanSuite extends SpringbokTest {
           "SELECT /*+ RUNTIME_FILTER_TARGET(f) */ f.id, d.grp FROM fact f JOIN many d ON f.id = d.key WHERE d.grp < 2"
         )
       )
-      assert(told(ranges) == Seq(Right("rebuilt")), record(ranges).filters.map(_.reason.text))
+      assert(told(ranges) == Seq(Right("rebuilt")), record(ranges).filters.all.map(_.reason.text))
       assert(used(ranges).head.kinds.head == "ranges" && partitions(ranges) == 3)
     }
   }
@@ -62,7 +62,7 @@ class RebuiltScanSuite extends SpringbokTest {
   // Such a condition is not in the plan that is executed, so that a scan without it would return more rows.
   test("what the connector evaluates completely is pushed again") {
     val df = joined("fact", "f.chunk IN (1, 2, 3) AND f.v % 4 = 0 AND d.tens IN (20, 30, 60)")
-    assert(told(df) == Seq(Right("rebuilt")), record(df).filters.map(_.reason.text))
+    assert(told(df) == Seq(Right("rebuilt")), record(df).filters.all.map(_.reason.text))
     assert(partitions(df) == 2)
   }
 

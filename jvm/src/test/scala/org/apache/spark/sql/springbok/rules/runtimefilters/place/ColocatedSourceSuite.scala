@@ -46,7 +46,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     test(s"$name join on the key of a join below: its probe side is filtered by that join's build side") {
       val df = same(chain(second))
       val tables = used(df).map(_.targetTable.get)
-      assert(tables.contains("big") && tables.contains("mid"), record(df).filters.map(_.reason.text))
+      assert(tables.contains("big") && tables.contains("mid"), record(df).filters.all.map(_.reason.text))
       val onBig = applied(df).filter(_.info.record.targetTable.contains("big"))
       assert(onBig.map(_.metrics("numOutputRows").value).sum <= 1600)
     }
@@ -120,7 +120,7 @@ class ColocatedSourceSuite extends SpringbokTest {
 
   test("a table joined with itself: the exchange that both read has the summary, whichever runs") {
     val df = same("SELECT count(*), sum(b.v) FROM small x JOIN small y ON x.k = y.k JOIN big b ON y.k = b.k")
-    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
+    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.all.map(_.reason.text))
   }
 
   // Only copies in the creation side once had the summary, and Spark ran the one outside, which is further left.
@@ -132,7 +132,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     )
     assert(
       used(df).exists(_.targetTable.contains("big")),
-      record(df).filters.map(f => f.targetTable -> f.reason)
+      record(df).filters.all.map(f => f.targetTable -> f.reason)
     )
   }
 
@@ -189,7 +189,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     val two = "s.k = b.k AND m.w = b.w"
     val df =
       same(s"SELECT count(*), sum(b.v) FROM small s JOIN mid m ON s.k = m.k AND s.w = m.w JOIN big b ON $two")
-    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
+    assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.all.map(_.reason.text))
   }
 
   test("elements of arrays and coalesced rows are the same each time, so they are a source") {
@@ -198,7 +198,7 @@ class ColocatedSourceSuite extends SpringbokTest {
     ) {
       val df =
         same(s"SELECT count(*), sum(b.v) FROM (SELECT k FROM ($side) WHERE k < 30) s JOIN big b ON s.k = b.k")
-      assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.map(_.reason.text))
+      assert(used(df).exists(_.targetTable.contains("big")), record(df).filters.all.map(_.reason.text))
     }
   }
 
@@ -219,6 +219,9 @@ class ColocatedSourceSuite extends SpringbokTest {
       """SELECT count(*), sum(b.v) FROM small s JOIN mid m ON s.k = m.k AND s.w = m.w
         |JOIN big b ON s.k = b.k AND s.w = b.w AND s.v < b.v""".stripMargin
     )
-    assert(used(df).map(_.targetTable.get).toSet == Set("mid", "big"), record(df).filters.map(_.reason.text))
+    assert(
+      used(df).map(_.targetTable.get).toSet == Set("mid", "big"),
+      record(df).filters.all.map(_.reason.text)
+    )
   }
 }

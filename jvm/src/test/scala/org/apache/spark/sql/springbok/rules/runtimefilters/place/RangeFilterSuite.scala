@@ -27,7 +27,7 @@ class RangeFilterSuite extends SpringbokTest {
   }
 
   private def why(df: DataFrame) =
-    record(df).filters.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text))
+    record(df).filters.all.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text))
 
   test("rows between the bounds of a few rows: a nested loop join whose scan reads what may match", Smoke) {
     val df =
@@ -73,7 +73,7 @@ class RangeFilterSuite extends SpringbokTest {
 
   test("floating point numbers, which NaN is above, give no bound") {
     val df = same("SELECT /*+ BROADCAST(s) */ f.v, s.n FROM fact f JOIN spans s ON f.dbl < s.flo")
-    assert(record(df).filters.isEmpty, why(df))
+    assert(record(df).filters.all.isEmpty, why(df))
   }
 
   test("a build side without rows, or of nulls alone, leaves nothing") {
@@ -124,7 +124,7 @@ class RangeFilterSuite extends SpringbokTest {
     conf("spark.sql.ansi.enabled" -> "true") {
       val raising =
         same("SELECT /*+ BROADCAST(s) */ f.v FROM fact f JOIN spans s ON f.ts < 100000 DIV (s.n + 1)")
-      assert(record(raising).filters.isEmpty, why(raising))
+      assert(record(raising).filters.all.isEmpty, why(raising))
     }
   }
 

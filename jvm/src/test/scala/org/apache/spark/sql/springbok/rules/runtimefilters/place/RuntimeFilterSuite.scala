@@ -54,7 +54,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       val df = conf(noSparkBroadcast)(same(sql))
       val filters = applied(df)
       if (strategy == "BROADCAST") {
-        assert(filters.nonEmpty, record(df).filters.map(f => f.state -> f.reason))
+        assert(filters.nonEmpty, record(df).filters.all.map(f => f.state -> f.reason))
         assert(filters.forall(f => f.metrics("numOutputRows").value < 10000))
       } else assert(filters.nonEmpty || declined(df).nonEmpty)
     }
@@ -70,7 +70,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       val byTarget = used(df).map(f => f.targetTable.get -> f).toMap
       assert(
         byTarget.contains("mid") && byTarget.contains("fact"),
-        record(df).filters.map(f => f.targetTable -> f.reason)
+        record(df).filters.all.map(f => f.targetTable -> f.reason)
       )
       assert(byTarget("fact").state.found.keys.contains(20L))
       val onFact = applied(df).filter(_.info.record.targetTable.contains("fact"))
@@ -133,7 +133,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       )
       assert(
         applied(union).size == 2,
-        record(union).filters.map(f => (f.targetColumn, f.state, f.reason.text))
+        record(union).filters.all.map(f => (f.targetColumn, f.state, f.reason.text))
       )
       val window = same(
         "SELECT /*+ BROADCAST(t) */ sum(r) FROM (SELECT mid_id, rank() OVER (PARTITION BY mid_id ORDER BY v) r FROM fact) w " +
@@ -232,7 +232,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     val sql =
       "SELECT count(*), sum(c.v) FROM clustered c JOIN (SELECT mid_id * 10 AS k FROM mid WHERE grp = 7) m ON c.k = m.k"
     val df = same(sql)
-    val f = used(df).headOption.getOrElse(fail(record(df).filters.map(_.reason).toString))
+    val f = used(df).headOption.getOrElse(fail(record(df).filters.all.map(_.reason).toString))
     assert(
       f.effect.rowGroups.exists { case (removed, all) => removed > 0 && removed < all },
       f.effect.rowGroups
@@ -244,7 +244,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     val df = same(
       "SELECT count(*), sum(c.v) FROM nulls_last c JOIN (SELECT mid_id AS k FROM mid WHERE grp = 7) m ON c.k = m.k"
     )
-    val f = used(df).headOption.getOrElse(fail(record(df).filters.map(_.reason).toString))
+    val f = used(df).headOption.getOrElse(fail(record(df).filters.all.map(_.reason).toString))
     assert(
       f.effect.rowGroups.exists { case (removed, all) => removed >= all / 2 && removed < all },
       f.effect.rowGroups
@@ -257,7 +257,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       "SELECT count(*), sum(p.v) FROM parts p JOIN dim d ON p.p = d.dim_id WHERE d.name IN ('n3', 'n4')"
     conf(noBroadcast, noSparkBroadcast, "spark.sql.optimizer.dynamicPartitionPruning.enabled" -> "false") {
       val df = same(sql)
-      assert(used(df).exists(_.kinds.contains("in")), record(df).filters.map(f => f.state -> f.reason))
+      assert(used(df).exists(_.kinds.contains("in")), record(df).filters.all.map(f => f.state -> f.reason))
       assert(scanRows(df, "v") == 2000)
     }
   }
@@ -300,7 +300,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   test("without whole-stage code generation the answers are the same") {
     conf("spark.sql.codegen.wholeStage" -> "false", noBroadcast, noSparkBroadcast) {
       val df = same("SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.s = m.s WHERE m.grp < 3")
-      assert(used(df).nonEmpty, record(df).filters.map(_.reason))
+      assert(used(df).nonEmpty, record(df).filters.all.map(_.reason))
       same("SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 3")
     }
   }
@@ -324,7 +324,7 @@ class RuntimeFilterSuite extends SpringbokTest {
   test("filters do not depend on the reuse of exchanges") {
     conf(shuffled :+ ("spark.sql.exchange.reuse" -> "false"): _*) {
       val df = same("SELECT count(*), sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id WHERE m.grp < 5")
-      assert(used(df).nonEmpty, record(df).filters.map(_.reason.text))
+      assert(used(df).nonEmpty, record(df).filters.all.map(_.reason.text))
       assert(collect(executed(df)) { case s: ShuffleQueryStageExec => s }.size == 3)
     }
   }
@@ -338,8 +338,8 @@ class RuntimeFilterSuite extends SpringbokTest {
         assert(used(same(sql)).map(_.sourceKey).toSet == Set("mid_id", "sm"))
         conf(FilterConf.MAX_NUMBER.key -> "1") {
           val df = same(sql)
-          assert(used(df).map(_.sourceKey) == Seq("mid_id"), record(df).filters.map(_.reason.text))
-          assert(record(df).filters.exists(_.reason.code == "TOO_MANY_FILTERS"))
+          assert(used(df).map(_.sourceKey) == Seq("mid_id"), record(df).filters.all.map(_.reason.text))
+          assert(record(df).filters.all.exists(_.reason.code == "TOO_MANY_FILTERS"))
         }
         conf(FilterConf.MAX_TOTAL_BYTES.key -> "0")(assert(used(same(sql)).isEmpty))
       }
@@ -402,7 +402,7 @@ class RuntimeFilterSuite extends SpringbokTest {
     )
     def benefitMs(fact: String): Double = conf(FilterConf.MIN_BENEFIT_MS.key -> "600000") {
       val df = same(s"SELECT count(*) FROM $fact f JOIN mid m ON f.k = m.mid_id WHERE f.v > 10 AND m.grp = 7")
-      record(df).filters.head.reason.args.toMap.apply("benefit_ms").asInstanceOf[Double]
+      record(df).filters.all.head.reason.args.toMap.apply("benefit_ms").asInstanceOf[Double]
     }
     assert(benefitMs("clustered") > benefitMs("mixed") * 1.2)
   }

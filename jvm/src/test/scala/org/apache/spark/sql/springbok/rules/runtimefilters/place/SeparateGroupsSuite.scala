@@ -55,7 +55,7 @@ class SeparateGroupsSuite extends SpringbokTest {
     test(s"$strategy, $what: the keys of the groups filter the other side") {
       val hinted = sql.replaceFirst("SELECT", s"SELECT /*+ $strategy(b, g), RUNTIME_FILTER_TARGET(b) */")
       val df = same(hinted)
-      assert(filtered(df) == Set("big"), record(df).filters.map(_.reason.text))
+      assert(filtered(df) == Set("big"), record(df).filters.all.map(_.reason.text))
       val rows = applied(df).map(_.metrics("numOutputRows").value).sum
       assert(rows < 25000, rows)
     }
@@ -100,7 +100,7 @@ class SeparateGroupsSuite extends SpringbokTest {
     val sql = "SELECT count(*), sum(b.v), sum(o.v) FROM big b JOIN other o ON b.k = o.k AND b.w = o.v % 7 " +
       s"WHERE b.k IN (SELECT k FROM $few) AND o.k IN (SELECT k FROM $few)"
     val df = same(sql)
-    assert(filtered(df) == Set("big", "other"), record(df).filters.map(_.reason.text))
+    assert(filtered(df) == Set("big", "other"), record(df).filters.all.map(_.reason.text))
     assert(exchanges(df) == without(sql) + 1)
   }
 }

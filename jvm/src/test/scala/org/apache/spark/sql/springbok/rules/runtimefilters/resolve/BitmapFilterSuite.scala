@@ -46,7 +46,7 @@ class BitmapFilterSuite extends SpringbokTest {
         "spark.sql.codegen.factoryMode" -> (if (codegen) "FALLBACK" else "NO_CODEGEN")
       ) {
         val df = same(s"SELECT count(*), sum(n) FROM fact f JOIN mid m ON f.$key = m.$key WHERE m.grp = 7")
-        assert(used(df).map(_.kinds).exists(_.contains("bitmap")), record(df).filters.map(_.reason.text))
+        assert(used(df).map(_.kinds).exists(_.contains("bitmap")), record(df).filters.all.map(_.reason.text))
         // No false positives: 40 of 2,000 keys.
         assert(applied(df).forall(_.metrics("numOutputRows").value <= 1200))
       }
@@ -59,7 +59,7 @@ class BitmapFilterSuite extends SpringbokTest {
         val df = same(s"SELECT $hinted count(*), sum(n) FROM fact f JOIN mid m ON $on WHERE m.grp < 3")
         assert(
           used(df).map(_.kinds).exists(_.contains("bitmap")),
-          s"$on ${record(df).filters.map(_.reason.text)}"
+          s"$on ${record(df).filters.all.map(_.reason.text)}"
         )
       }
     }

@@ -11,7 +11,7 @@ class LinearKeyEndsSuite extends SpringbokTest {
     super.sessionConf ++ shuffled + (FilterConf.WAIT.key -> "ALWAYS")
 
   private def why(df: DataFrame) =
-    record(df).filters.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text, f.effect))
+    record(df).filters.all.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text, f.effect))
 
   private val types = Seq("TINYINT" -> "Y", "SMALLINT" -> "S", "INT" -> "", "BIGINT" -> "L")
 

@@ -43,7 +43,7 @@ class LinearKeySuite extends SpringbokTest {
     finally super.afterAll()
 
   private def why(df: DataFrame) =
-    record(df).filters.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text, f.effect))
+    record(df).filters.all.map(f => (f.sourceKey, f.state, f.kinds, f.reason.text, f.effect))
 
   private val modes = Seq(true, false).map(m => "spark.sql.ansi.enabled" -> m.toString)
 

@@ -35,7 +35,7 @@ class SummarizedBroadcastSuite extends SpringbokTest {
         val made = summaries(df).head
         assert(made.tasks > 0 && made.summary.partitions == made.tasks)
         assert(made.summary.key(0).range.contains((0L, 249999L * 101)))
-        assert(used(df).exists(_.kinds.contains("bloom")), record(df).filters.map(_.reason.text))
+        assert(used(df).exists(_.kinds.contains("bloom")), record(df).filters.all.map(_.reason.text))
         // The filter removes about all rows without a partner.
         assert(applied(df).exists(_.metrics("numOutputRows").value < 40000))
       }
@@ -45,7 +45,7 @@ class SummarizedBroadcastSuite extends SpringbokTest {
   test("of more keys than the driver reads, the summary is used") {
     conf(FilterConf.MAX_KEYS.key -> "1000") {
       val df = joined("big", "f.k = b.k")
-      assert(used(df).exists(_.kinds.contains("bloom")), record(df).filters.map(_.reason.text))
+      assert(used(df).exists(_.kinds.contains("bloom")), record(df).filters.all.map(_.reason.text))
       assert(applied(df).exists(_.metrics("numOutputRows").value < 40000))
       assert(declined(joined("tiny", "f.k = b.k")).isEmpty)
     }
@@ -74,7 +74,7 @@ class SummarizedBroadcastSuite extends SpringbokTest {
     assert(summaries(df).head.plan.keys.size >= 1)
     val alone =
       same(s"SELECT $hints count(*) FROM fact f WHERE small IN (SELECT small FROM big b WHERE k > 5)")
-    assert(record(alone).filters.nonEmpty)
+    assert(record(alone).filters.all.nonEmpty)
   }
 
   test("a broadcast that two joins share has one summary") {

@@ -6,43 +6,48 @@ import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
 import org.scalatest.funsuite.AnyFunSuite
 
-class DecisionLogSuite extends AnyFunSuite {
+class QueryFiltersSuite extends AnyFunSuite {
   private val column = NamedExpression.newExprId
 
-  private def place(log: DecisionLog, join: Int, target: ExprId = column): FilterRecord =
-    log.place(join, 0, target, n => Placed(Placement(n, Some(0.5))))(new FilterRecord(join, 0, "k", None, _))
+  private def place(filters: QueryFilters, join: Int, target: ExprId = column): FilterRecord = {
+    val known = filters.find(join, 0, target)
+    val state = Placed(Placement(known.flatMap(_.number).getOrElse(filters.placed), Some(0.5)))
+    val f = known.getOrElse(
+      new FilterRecord(join, 0, "k", Some(FilterColumn("t", "c", target)), state)
+    )
+    filters.commit(Seq(FilterChange(f, state)))
+    f
+  }
+
+  private def decline(filters: QueryFilters, why: Reason): Unit = {
+    val state = Declined(why)
+    filters.commit(Seq(FilterChange(new FilterRecord(0, 0, "k", None, state), state)))
+  }
 
   test("filters are numbered as they are placed, and placed again they keep their number") {
-    val log = new DecisionLog
-    val (a, b) = (place(log, 0), place(log, 1))
+    val filters = new QueryFilters
+    val (a, b) = (place(filters, 0), place(filters, 1))
     assert(Seq(a, b).map(_.id) == Seq("RF000", "RF001") && a.retained.contains(0.5))
     b.use(Seq("bloom"), BuildFacts(retained = Some(0.1)))
     assert(b.kinds == Seq("bloom") && b.retained.contains(0.1) && b.expectedRetained.contains(0.5))
-    assert((place(log, 1) eq b) && b.id == "RF001" && b.state.isInstanceOf[Placed])
+    assert((place(filters, 1) eq b) && b.id == "RF001" && b.state.isInstanceOf[Placed])
   }
 
-  test("filters that are withdrawn leave no trace") {
-    val log = new DecisionLog
-    val (a, b) = (place(log, 0), place(log, 1))
-    log.withdraw(Set(b))
-    assert(log.filters == Seq(a) && place(log, 2).id == "RF001")
-  }
-
-  test("of several reasons against a filter the first one stands") {
-    val log = new DecisionLog
-    log.decline(0, 0, "k", Reason.sparkFilters)
-    log.decline(0, 0, "k", Reason.noSource)
-    assert(log.declined(0, 0) && log.filters.map(_.reason) == Seq(Reason.sparkFilters))
+  test("of several reasons against a filter the first one holds") {
+    val filters = new QueryFilters
+    decline(filters, Reason.sparkFilters)
+    decline(filters, Reason.noSource)
+    assert(filters.declined(0, 0) && filters.all.map(_.reason) == Seq(Reason.sparkFilters))
     // It found a place when the query was planned again.
-    val placed = place(log, 0)
-    assert(!log.declined(0, 0) && log.filters == Seq(placed))
-    log.decline(0, 0, "k", Reason.noSource)
-    log.decline(0, 0, "k", Reason.sparkFilters)
+    val placed = place(filters, 0)
+    assert(!filters.declined(0, 0) && filters.all == Seq(placed))
+    decline(filters, Reason.noSource)
+    decline(filters, Reason.sparkFilters)
     assert(placed.state.isInstanceOf[Placed] && placed.reason == Reason.noSource)
   }
 
   test("a decision is recalled for the build side that it was made from") {
-    val f = place(new DecisionLog, 0)
+    val f = place(new QueryFilters, 0)
     val (source, decision) = (new Object, new Object)
     f.decline(Reason.noSummary)
     f.remember(source, decision)
@@ -53,13 +58,16 @@ class DecisionLogSuite extends AnyFunSuite {
 
   test("the joins of a subquery get numbers of their query") {
     def add(s: PlanningState) =
-      s.addJoin(new LoggedJoin(_, "INNER", JoinTexts(Nil, Nil, None), JoinHint.NONE, None))
+      s.addJoin(new JoinState(s, _, "INNER", JoinTexts(Nil, Nil, None), JoinHint.NONE, None))
     val (query, subquery) = (new PlanningState, new PlanningState)
     val (own, below) = (add(query), add(subquery))
     query.adopt(subquery)
     query.adopt(subquery)
     assert(
-      (subquery.log eq query.log) && query.joins == Seq(own, below) && query.joins.map(_.id) == Seq(0, 1)
+      (subquery.filters eq query.filters) && query.joins == Seq(own, below) && query.joins.map(_.id) == Seq(
+        0,
+        1
+      )
     )
     assert(add(subquery).id == 2)
   }
