@@ -106,8 +106,9 @@ private[reorder] object BlockGraph {
    *   whether runtime filters of one stage reach others
    */
   def apply(b: JoinBlock, stats: PlanStats, filters: Boolean): JoinGraph = {
-    val estimates = b.items.map(stats(_))
-    val relations = b.items.zip(estimates).map { case (item, e) =>
+    val items = b.items.map(PruningJoins.unpruned(_, b.items))
+    val estimates = items.map(stats(_))
+    val relations = items.zip(estimates).map { case (item, e) =>
       relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)
     }
     val sets = b.keys.map(_.keys.foldLeft(0L)((s, i) => s | 1L << i))
