@@ -36,7 +36,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Table:
     """One row a number of tasks."""
     # Each file is a task of its own, and the join has few, so that it is the build side that is timed.
-    spark = runner.session(args.master, args.memory, {"spark.sql.files.openCostInBytes": "128m", "spark.sql.shuffle.partitions": "8"})
+    conf = {"spark.sql.files.openCostInBytes": "128m", "spark.sql.shuffle.partitions": "8"}
+    spark = runner.session(args.master, args.memory, conf)
     folder = data.folder(spark, args.data, "tpch", args.scale, "plain")
     spark.read.parquet(str(folder / "lineitem.parquet")).createOrReplaceTempView("lineitem")
     rows: list[list[Any]] = [HEAD]
