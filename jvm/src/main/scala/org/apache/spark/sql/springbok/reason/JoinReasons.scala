@@ -66,8 +66,8 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
   )
   val feedsPruning: Reason = strategy.fixed(
     "FEEDS_PARTITION_PRUNING",
-    "its build side prunes partitions and is kept as Spark plans it",
-    "Spark's dynamic partition pruning reads this build side and needs it as it is."
+    "it makes or reads a side that prunes partitions",
+    "Spark's dynamic partition pruning reads a copy of this side, which Spark plans."
   )
   val nullAwareAnti: Reason = strategy.fixed(
     "NULL_AWARE_ANTI_JOIN",

@@ -81,13 +81,9 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
       !e.getClass.getName.startsWith("org.apache.spark.sql.catalyst.")
     })
 
-  private def feedsPruning(j: Join, state: JoinState): Boolean = j match {
-    case ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
-      // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
-      state.feedsPruning ||
-      !policy.ignoresCost && planning.feedsPruning(leftKeys ++ rightKeys)
-    case _ => false
-  }
+  // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
+  private def feedsPruning(j: Join, state: JoinState): Boolean =
+    state.feedsPruning || !policy.ignoresCost && planning.feedsPruning(j)
 
   private def byCost(j: Join, above: FiltersAbove, state: JoinState, hints: UserHints): JoinDecision = {
     val facts = JoinFacts.of(j, above.retained(j, planning), planning)

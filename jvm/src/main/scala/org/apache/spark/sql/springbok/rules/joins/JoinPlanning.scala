@@ -2,12 +2,11 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
-import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy
@@ -17,6 +16,7 @@ import org.apache.spark.sql.springbok.catalyst.{
   ExpressionLabel,
   LeafNames,
   OtherColumnarRules,
+  PartitionPrunings,
   ResultLimit,
   SparkLimits,
   Survivable
@@ -91,14 +91,10 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
   /** Whether the plan seems to have the join more than once. */
   def isRepeated(j: Join): Boolean = joinsOfTables.get(LeafNames.of(j)).exists(_ > 1)
 
-  private lazy val pruningKeys: Seq[Expression] =
-    if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
-    else
-      plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d.buildKeys })).flatten
+  private val prunings = new PartitionPrunings(plan)
 
-  /** Whether dynamic partition pruning reads one of these keys. */
-  def feedsPruning(keys: Seq[Expression]): Boolean =
-    keys.exists(k => pruningKeys.exists(_.semanticEquals(k)))
+  /** Whether partitions are pruned by the join's build side, or by a side that the join is part of. */
+  def feedsPruning(j: Join): Boolean = prunings.readKey(j) || prunings.copyJoin(j)
 
   /** Joins of the plan that one broadcast of this side by these keys would serve, at least 1. */
   def sharing(side: LogicalPlan, keys: Seq[Expression]): Int =

@@ -3,9 +3,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
@@ -16,6 +14,7 @@ import org.apache.spark.sql.springbok.catalyst.{
   FileTable,
   LeafNames,
   OrderDependent,
+  PartitionPrunings,
   TableName
 }
 import org.apache.spark.sql.springbok.cost.Cluster
@@ -33,7 +32,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val repeated = new RepeatedJoins(plan)
-  private val pruning = new PruningJoins(plan)
+  private val prunings = new PartitionPrunings(plan)
   private lazy val ordered = plan.exists {
     case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
     case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
@@ -57,7 +56,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
       case _ => limited
     }
     p match {
-      case _ if pruning.reads(p) => p
+      case _ if prunings.copySide(p) => p
       case Inners(b) => block(p, b, p.output, below)
       case _: Project | _: Aggregate =>
         p.mapChildren {
@@ -70,7 +69,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
 
   private object Inners {
     def unapply(p: LogicalPlan): Option[JoinBlock] =
-      JoinBlock.of(p, j => repeated.moreOftenThan(p, j) || pruning.reads(j))
+      JoinBlock.of(p, j => repeated.moreOftenThan(p, j) || prunings.copySide(j))
   }
 
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
@@ -81,7 +80,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     )
     val ordered = best.chosen.fold(inner)(b.build(_, needed))
     val (out, order) =
-      if (pruning.keptIn(inner, ordered)) (ordered, best)
+      if (prunings.keptIn(inner, ordered)) (ordered, best)
       else (inner, OrderDecision.left(b, Reason.orderPruning))
     query.decisions.add(order.record)
     PlanningState.tagged(out, query)
@@ -130,60 +129,6 @@ private[springbok] object RelationName {
     }
     if (tables.isEmpty) p.nodeName else tables.map(_.getOrElse("?")).mkString("+")
   }
-}
-
-/**
- * The joins that Spark's dynamic partition pruning reads. A pruned scan has a copy of a side of a join above it, and is pruned
- * by the keys of that side's broadcast. If no join broadcasts an equal side by the same keys any more, Spark gives up the
- * pruning, or runs the side twice.
- */
-final private[reorder] class PruningJoins(plan: LogicalPlan) {
-  import PruningJoins._
-  private lazy val prunings = in(plan)
-
-  /** Whether a pruning has a copy of this side, which must stay as it is. */
-  def reads(side: LogicalPlan): Boolean = prunings.exists(isRead(side, _))
-
-  /** Whether all prunings that the joins of a plan serve are served after they have been reordered. */
-  def keptIn(before: LogicalPlan, after: LogicalPlan): Boolean =
-    prunings.isEmpty || (before eq after) || served(before).subsetOf(served(after))
-
-  private def served(p: LogicalPlan): Set[ExprId] = p
-    .collect { case j @ ExtractEquiJoinKeys(_, leftKeys, rightKeys, _, _, _, _, _) =>
-      for {
-        (side, keys, other) <- Seq(
-          (j.children.head, leftKeys, j.children(1)),
-          (j.children(1), rightKeys, j.children.head)
-        )
-        s <- in(other) if isRead(side, s) && isSame(keys, s.buildKeys)
-      } yield s.exprId
-    }
-    .flatten
-    .toSet
-
-  private def isSame(a: Seq[Expression], b: Seq[Expression]): Boolean =
-    a.size == b.size && a.zip(b).forall { case (x, y) => x.semanticEquals(y) }
-
-  private def in(p: LogicalPlan): Seq[DynamicPruningSubquery] =
-    if (!p.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
-    else p.flatMap(_.expressions.flatMap(_.collect { case s: DynamicPruningSubquery => s }))
-}
-
-private[reorder] object PruningJoins extends PredicateHelper {
-
-  /** An item of a block without the prunings by its other items: these are joins whose order is searched. */
-  def unpruned(item: LogicalPlan, items: Seq[LogicalPlan]): LogicalPlan =
-    item.transformWithPruning(_.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) { case Filter(c, child) =>
-      val others = splitConjunctivePredicates(c).filter {
-        case s: DynamicPruningSubquery => !items.exists(isRead(_, s))
-        case _ => true
-      }
-      others.reduceOption(And).fold(child)(Filter(_, child))
-    }
-
-  // Canonical forms are expensive: only those of equal leaves are compared.
-  private def isRead(side: LogicalPlan, s: DynamicPruningSubquery): Boolean =
-    LeafNames.of(side) == LeafNames.of(s.buildQuery) && side.canonicalized == s.buildQuery.canonicalized
 }
 
 /**

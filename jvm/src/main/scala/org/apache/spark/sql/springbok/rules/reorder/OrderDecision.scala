@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.PartitionPrunings
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
   ChoicePolicy,
@@ -106,7 +107,8 @@ private[reorder] object BlockGraph {
    *   whether runtime filters of one stage reach others
    */
   def apply(b: JoinBlock, stats: PlanStats, filters: Boolean): JoinGraph = {
-    val items = b.items.map(PruningJoins.unpruned(_, b.items))
+    // The joins that prune are among those whose order is searched.
+    val items = b.items.map(PartitionPrunings.without(_, b.items))
     val estimates = items.map(stats(_))
     val relations = items.zip(estimates).map { case (item, e) =>
       relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)

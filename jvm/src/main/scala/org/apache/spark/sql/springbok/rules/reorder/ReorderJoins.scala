@@ -45,7 +45,7 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  * Queries of little data are left to Spark (`PlanningBudget`).
  *
  * A side that dynamic partition pruning reads is a relation, and the order stays where its join would not serve the pruning
- * any more ([[PruningJoins]]). Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
+ * any more ([[PartitionPrunings]]). Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
  *
  * '''Settings''': `spark.springbok.reorder.*`; and, for the cost of an order, `spark.springbok.runtimeFilter.mode`,
  * `.join.broadcastBytesLimit` and `.join.broadcastMemoryFraction`.

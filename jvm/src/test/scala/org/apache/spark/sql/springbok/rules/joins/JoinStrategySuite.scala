@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.rules.joins
 
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
@@ -188,5 +190,25 @@ class JoinStrategySuite extends SpringbokTest {
     assert(decisions._1.choice.reason.code == "FEEDS_PARTITION_PRUNING")
     assert(decisions._2.choice.reason.code == "FEEDS_PARTITION_PRUNING")
     assert(joins(df).forall(_.isInstanceOf[BroadcastHashJoinExec]), executed(df))
+  }
+
+  // The pruning has a copy of the side, which Spark plans alone: another strategy in it once made Spark give up the pruning.
+  test("the joins of a side that prunes partitions are planned like their copy") {
+    table(
+      "sales",
+      "SELECT id, id % 100 AS units, CAST(id % 15 AS INT) AS store FROM range(3000)",
+      Seq("store")
+    )
+    table("stores", "SELECT CAST(id AS INT) AS store, id % 1000 AS city FROM range(5000)")
+    table("cities", "SELECT id AS city, id % 50 AS state FROM range(1000)")
+    val side = "(SELECT s.store FROM stores s JOIN cities c ON s.city = c.city WHERE c.state = 3)"
+    val sql = s"SELECT /*+ BROADCAST(s) */ count(*) FROM sales f JOIN $side s ON f.store = s.store"
+    def files(df: DataFrame) = collectWithSubqueries(executed(df)) {
+      case s: FileSourceScanExec if s.relation.partitionSchema.nonEmpty => s.metrics("numFiles").value
+    }.sum
+    conf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val (expected, df) = (off(files(same(sql))), same(sql))
+      assert(expected < 15 && files(df) == expected, executed(df))
+    }
   }
 }

@@ -33,16 +33,19 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   private class Walk(filters: PlacedFilters) {
 
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
-      case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) => whole(e)
+      case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) =>
+        whole(e, Reason.reusedExchange)
+      case e: Exchange if planning.mode != FilterMode.Off && targets.isCopied(e) =>
+        whole(e, Reason.pruningSide)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
       case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending)
       case _ if p.children.isEmpty => p
       case _ => children(p, pending)
     }
 
-    private def whole(e: Exchange): SparkPlan = {
+    private def whole(e: Exchange, why: Reason): SparkPlan = {
       for (j <- e.child.collect { case j: BaseJoinExec => j }; state <- JoinState.of(j))
-        declineAll(j, state, Reason.reusedExchange)
+        declineAll(j, state, why)
       e
     }
 
