@@ -21,10 +21,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from springbok.document import Document, JoinText, ReasonText, TableColumns
+from springbok.document import Document
 '''
-# Classes whose methods are written by hand.
-_BASES = {"report": "Document", "reason": "ReasonText", "join": "JoinText", "table": "TableColumns"}
+# Methods of the classes.
+_METHODS = {
+    "table": '''
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        return tuple(s.column for s in self.slots)''',
+    "join": '''
+    def __str__(self) -> str:
+        return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"''',
+    "reason": """
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")""",
+}
 # A failure is a dictionary: it has no class.
 _PLAIN = {"failure": "dict[str, str]"}
 # Fields that the first reports of this format did not have.
@@ -71,7 +83,7 @@ def module() -> str:
 
 
 def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    base = f"({_BASES[name]})" if name in _BASES else ""
+    base = "(Document)" if name == "report" else ""
     yield "@dataclass(frozen=True, kw_only=True)"
     yield f"class {_class_name(name)}{base}:"
     title = f"{schema['title']}." if "title" in schema else None
@@ -89,6 +101,8 @@ def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
             kind, default = f"{kind} | None", "None"
         allowed = f"  # {', '.join(value['enum'])}" if "enum" in value else ""
         yield f"    {key}: {kind}" + (f" = {default}" if default else "") + allowed
+    if name in _METHODS:
+        yield _METHODS[name]
 
 
 def _type(value: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
-"""What the generated classes of `springbok.model` share: from a JSON document, back to it, and a few words."""
+"""What the generated classes of `springbok.model` share: from a JSON document and back to it."""
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
@@ -42,34 +43,11 @@ class Document:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document."""
-        return json.loads(json.dumps(self._document))  # type: ignore[no-any-return]
+        return copy.deepcopy(self._document)
 
     def to_json(self) -> str:
         """The whole document as JSON."""
         return json.dumps(self._document, indent=2)
-
-
-class ReasonText:
-    """How a reason is shown."""
-
-    def __str__(self: Any) -> str:
-        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
-
-
-class JoinText:
-    """A join as the subject of a sentence."""
-
-    def __str__(self: Any) -> str:
-        return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"
-
-
-class TableColumns:
-    """What a table's slots say in short."""
-
-    @property
-    def columns(self: Any) -> tuple[str, ...]:
-        """Names of the columns that are read."""
-        return tuple(s.column for s in self.slots)
 
 
 @cache

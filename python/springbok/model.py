@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from springbok.document import Document, JoinText, ReasonText, TableColumns
+from springbok.document import Document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Sink:
     partition_columns: tuple[str, ...] = ()
 
 @dataclass(frozen=True, kw_only=True)
-class Table(TableColumns):
+class Table:
     """A table, once for each time that the query reads it; what ends in _read was observed, and so were the tasks that
     read it. qualified_name is its name in a catalog as SQL takes it. Conditions on partition columns are
     partition_filters, those that the reader is told of pushed_filters (of a connector: those that it evaluates alone),
@@ -85,6 +85,11 @@ class Table(TableColumns):
     bytes_read: int | None = None
     rows_read: int | None = None
     tasks: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        return tuple(s.column for s in self.slots)
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
@@ -167,7 +172,7 @@ class Exchange:
     q_error: float | None = None
 
 @dataclass(frozen=True, kw_only=True)
-class Join(JoinText):
+class Join:
     """A join: what Springbok decided (planned), what the plan has (strategy, build, distribution), and why.
     spark_strategy is what Spark alone would plan by the sizes that it knows. revised: the plan had `before` and was
     changed at run time. strategy is None for a join that was optimized away. memory_bytes is what it may take of one
@@ -201,13 +206,19 @@ class Join(JoinText):
     q_error: float | None = None
     condition: str = ""
 
+    def __str__(self) -> str:
+        return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"
+
 @dataclass(frozen=True, kw_only=True)
-class Reason(ReasonText):
+class Reason:
     """A code of docs/reasons.md with its numbers. setting is the one that would change it."""
     code: str
     text: str
     setting: str | None = None
     args: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
