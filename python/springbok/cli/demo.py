@@ -14,13 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok import tpch
+from springbok import __version__, tpch
 from springbok.cli.local import quiet_session
 from springbok.comparison import Run, timed
 from springbok.errors import SpringbokError
 from springbok.reports import Report
 from springbok.session import disabled
-from springbok.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
