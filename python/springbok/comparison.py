@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from springbok._jvm import execution, gateway, spark_errors
+from springbok._jvm import gateway, spark_errors
 from springbok._server import check_query, is_classic, planned
 from springbok.model import Join, Reason
 from springbok.reports import Report, report
@@ -94,8 +94,9 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     if not is_classic(spark):
         return _on_server(df, run=run)
     with spark_errors():
+        query = df._jdf.queryExecution()
         # The class of a classic DataFrame: it moved in Spark 4.0.
-        off, on = (type(df)(gateway(spark).dataset(execution(df), enabled), spark) for enabled in (False, True))
+        off, on = (type(df)(gateway(spark).dataset(query, enabled), spark) for enabled in (False, True))
     if not run:
         return _comparison(report(off), report(on))
     with spark_errors(_FAILED):
