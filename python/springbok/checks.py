@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from springbok.errors import SpringbokError
-from springbok.model import Join, ReportData, Side
+from springbok.model import Join, ReportData
 from springbok.settings import size_bytes
 
 # Spark allocates a hash relation in pages of up to this many bytes, however few rows it has.
@@ -34,11 +34,8 @@ def check_names(conditions: Iterable[str]) -> None:
 
 def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
     limit = _bytes("max_broadcast", most)
-    for j in r.joins:
-        side = _broadcast(j)
-        if side is None:
-            continue
-        known = _broadcast_bytes(j, side)
+    for j in (j for j in r.joins if j.strategy in ("broadcast hash", "broadcast nested loop")):
+        known = _broadcast_bytes(j)
         if known is None:
             yield f"{j} broadcasts its {j.build} side, whose size is unknown."
         elif known > limit:
@@ -95,18 +92,12 @@ CONDITIONS: dict[str, Check] = {
 }
 
 
-def _broadcast(j: Join) -> Side | None:
-    """The side that the plan broadcasts."""
-    if j.strategy not in ("broadcast hash", "broadcast nested loop"):
-        return None
-    return j.left if j.build == "left" else j.right
-
-
-def _broadcast_bytes(j: Join, side: Side) -> float | None:
-    """Bytes of a broadcast side, None if they are unknown.
+def _broadcast_bytes(j: Join) -> float | None:
+    """Bytes of the side that a join broadcasts, None if they are unknown.
 
     Of a hash relation, Spark counts whole pages. The first page says nothing of the rows, so their number and width do.
     """
+    side = j.left if j.build == "left" else j.right
     seen = side.observed_bytes
     if seen is None:
         return side.bound_bytes or side.estimated_bytes
