@@ -143,12 +143,8 @@ def report(
         SpringbokError: this is not a DataFrame, it is a streaming one, or it cannot be planned; the session is
             stopped, or has no Springbok; `observed` was given and the DataFrame has not run.
     """
-    shape = {
-        "cluster_executors": executors,
-        "cluster_coresPerExecutor": cores,
-        "cluster_executorMemory": executor_memory,
-    }
-    imagined = checked({k: v for k, v in shape.items() if v is not None})
+    shape = {"executors": executors, "coresPerExecutor": cores, "executorMemory": executor_memory}
+    imagined = checked({f"cluster_{name}": v for name, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
     _server.check_query(df)
