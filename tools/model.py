@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-from springbok.document import Document
 '''
 # Methods of the classes.
 _METHODS = {
@@ -83,9 +81,8 @@ def module() -> str:
 
 
 def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    base = "(Document)" if name == "report" else ""
     yield "@dataclass(frozen=True, kw_only=True)"
-    yield f"class {_class_name(name)}{base}:"
+    yield f"class {_class_name(name)}:"
     title = f"{schema['title']}." if "title" in schema else None
     text = " ".join(filter(None, (title, schema.get("description"), _DOCS.get(name))))
     yield textwrap.fill(f'"""{text}"""', 120, initial_indent="    ", subsequent_indent="    ")

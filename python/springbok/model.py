@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from springbok.document import Document
-
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
@@ -364,7 +362,7 @@ class Texts:
     whole: str
 
 @dataclass(frozen=True, kw_only=True)
-class ReportData(Document):
+class ReportData:
     """Springbok strategy report. Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it
     says otherwise. settings are those that differ from their defaults, and effective the values of some that decide
     what joins and filters may do, whether they are set or not. predicate_sources are the columns of tables that decide
