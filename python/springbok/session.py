@@ -210,14 +210,13 @@ def _loads(jvm: Any, path: Path) -> bool:
     from py4j.protocol import Py4JError
 
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for missing in (True, False):
-        try:
-            loader.loadClass(EXTENSION)
-            return True
-        except Py4JError:
-            if missing:
-                with contextlib.suppress(Py4JError):  # not every loader takes jars
-                    loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
+    with contextlib.suppress(Py4JError):
+        loader.loadClass(EXTENSION)
+        return True
+    with contextlib.suppress(Py4JError):  # not every loader takes jars
+        loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
+        loader.loadClass(EXTENSION)
+        return True
     return False
 
 
