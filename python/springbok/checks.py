@@ -64,19 +64,11 @@ def _no(strategy: str, what: str) -> Check:
     return lambda r, _: (f"{j} is {what}." for j in r.joins if j.strategy == strategy)
 
 
-def _hints_followed(r: ReportData, _: Any) -> Iterable[str]:
-    return (f"{j} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
-
-
 def _no_missing_statistics(r: ReportData, _: Any) -> Iterator[str]:
     if names := {t.name or "?" for t in r.tables if t.rows is None}:
         yield f"Tables without statistics: {', '.join(sorted(names))}."
     if columns := {f"{t.name or '?'}.{c}" for t in r.tables for c in t.missing_statistics if t.rows is not None}:
         yield f"Join columns without statistics: {', '.join(sorted(columns))}."
-
-
-def _no_failures(r: ReportData, _: Any) -> Iterable[str]:
-    return (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures)
 
 
 CONDITIONS: dict[str, Check] = {
@@ -87,8 +79,10 @@ CONDITIONS: dict[str, Check] = {
     "no_nested_loop": _no("broadcast nested loop", "a nested-loop join"),
     "no_sort_merge": _no("sort-merge", "a sort-merge join"),
     "no_missing_statistics": _no_missing_statistics,
-    "hints_followed": _hints_followed,
-    "no_failures": _no_failures,
+    "hints_followed": lambda r, _: (
+        f"{j} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False
+    ),
+    "no_failures": lambda r, _: (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures),
 }
 
 
