@@ -153,14 +153,11 @@ def page_without_session(report: str) -> str:
     Raises:
         SpringbokError: PySpark, its jars, Java or Springbok's jar is missing, or the JVM cannot make the page.
     """
-    spark, java = jar.installed(), jar.java()
-    own = jar.find(spark)
-    if own is None:
-        raise SpringbokError(f"{jar.missing(spark)}.")
+    own, spark, java = jar.jar_path(), jar.installed(), jar.java()
     if java is None or spark.home is None:
         what = "Java" if java is None else "Spark's jars"
         raise SpringbokError(f"The page of a report needs {what} or a session: python -m springbok doctor says more.")
-    classes = os.pathsep.join((str(own), str(Path(spark.home) / "jars" / "*")))
+    classes = os.pathsep.join((own, str(Path(spark.home) / "jars" / "*")))
     done = subprocess.run([java, "-cp", classes, _PAGE], input=report.encode(), capture_output=True, check=False)
     if done.returncode:
         first = done.stderr.decode(errors="replace").strip().partition("\n")[0]
