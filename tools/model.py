@@ -1,12 +1,13 @@
 """Writes python/springbok/model.py, the classes of a report, from docs/report.schema.json: a part of `make docs`.
 
 A field has the schema's name and type, and its values as a comment if they are listed. What a document may leave out is
-None; lists and maps are empty.
+None; lists and maps are empty. A class has the first sentence of its description in the schema, which says more.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "python/springbok/model.py"
-_HEAD = '''"""The report of a query as frozen dataclasses: tools/model.py writes them from docs/report.schema.json."""
+_HEAD = '''"""A report as dataclasses: tools/model.py writes them from docs/report.schema.json, which says more."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ _DEFAULTS = {
     "filter.name": '""',
     "filter.effect": '""',
 }
-# What the schema does not describe; it follows the schema's own description, if there is one.
+# What the schema does not describe; it follows the first sentence of the schema.
 _DOCS = {
     "report": "predicate_sources are the columns of tables that decide which rows output has: those of conditions and "
     "of keys.",
@@ -84,7 +85,8 @@ def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
     yield "@dataclass(frozen=True, kw_only=True)"
     yield f"class {_class_name(name)}:"
     title = f"{schema['title']}." if "title" in schema else None
-    text = " ".join(filter(None, (title, schema.get("description"), _DOCS.get(name))))
+    first = re.match(r".*?[.](?= |$)", schema.get("description", ""))
+    text = " ".join(filter(None, (title, first and first.group(), _DOCS.get(name))))
     yield textwrap.fill(f'"""{text}"""', 120, initial_indent="    ", subsequent_indent="    ")
     for key, value in schema["properties"].items():
         if "const" in value:
