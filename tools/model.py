@@ -1,12 +1,13 @@
 """Writes python/springbok/model.py, the classes of a report, from docs/report.schema.json: a part of `make docs`.
 
 A field has the schema's name and type, and its values as a comment if they are listed. What a document may leave out is
-None; lists and maps are empty.
+None; lists and maps are empty. A class has the first sentence of its description in the schema, which says more.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +15,27 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "python/springbok/model.py"
-_HEAD = '''"""The report of a query as frozen dataclasses: tools/model.py writes them from docs/report.schema.json."""
+_HEAD = '''"""A report as dataclasses: tools/model.py writes them from docs/report.schema.json, which says more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-from springbok.document import Document, JoinText, ReasonText, TableColumns
 '''
-# Classes whose methods are written by hand.
-_BASES = {"report": "Document", "reason": "ReasonText", "join": "JoinText", "table": "TableColumns"}
+# Methods of the classes.
+_METHODS = {
+    "table": '''
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        return tuple(s.column for s in self.slots)''',
+    "join": '''
+    def __str__(self) -> str:
+        return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"''',
+    "reason": """
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")""",
+}
 # A failure is a dictionary: it has no class.
 _PLAIN = {"failure": "dict[str, str]"}
 # Fields that the first reports of this format did not have.
@@ -38,7 +49,7 @@ _DEFAULTS = {
     "filter.name": '""',
     "filter.effect": '""',
 }
-# What the schema does not describe; it follows the schema's own description, if there is one.
+# What the schema does not describe; it follows the first sentence of the schema.
 _DOCS = {
     "report": "predicate_sources are the columns of tables that decide which rows output has: those of conditions and "
     "of keys.",
@@ -71,11 +82,11 @@ def module() -> str:
 
 
 def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
-    base = f"({_BASES[name]})" if name in _BASES else ""
     yield "@dataclass(frozen=True, kw_only=True)"
-    yield f"class {_class_name(name)}{base}:"
+    yield f"class {_class_name(name)}:"
     title = f"{schema['title']}." if "title" in schema else None
-    text = " ".join(filter(None, (title, schema.get("description"), _DOCS.get(name))))
+    first = re.match(r".*?[.](?= |$)", schema.get("description", ""))
+    text = " ".join(filter(None, (title, first and first.group(), _DOCS.get(name))))
     yield textwrap.fill(f'"""{text}"""', 120, initial_indent="    ", subsequent_indent="    ")
     for key, value in schema["properties"].items():
         if "const" in value:
@@ -89,6 +100,8 @@ def _class(name: str, schema: dict[str, Any]) -> Iterator[str]:
             kind, default = f"{kind} | None", "None"
         allowed = f"  # {', '.join(value['enum'])}" if "enum" in value else ""
         yield f"    {key}: {kind}" + (f" = {default}" if default else "") + allowed
+    if name in _METHODS:
+        yield _METHODS[name]
 
 
 def _type(value: dict[str, Any]) -> str:

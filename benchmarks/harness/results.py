@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from springbok.version import __version__
+from springbok import __version__
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 from springbok._server import is_active
 from springbok.comparison import Comparison, compare
 from springbok.errors import CheckFailed, SpringbokError
@@ -15,7 +17,6 @@ from springbok.explanations import why_not
 from springbok.jar import jar_path
 from springbok.reports import Report, last_reports, report
 from springbok.session import configure, disabled
-from springbok.version import __version__
 
 __all__ = [
     "CheckFailed",
@@ -32,3 +33,8 @@ __all__ = [
     "report",
     "why_not",
 ]
+
+try:
+    __version__ = metadata.version("springbok")
+except metadata.PackageNotFoundError:  # a source tree that was never installed
+    __version__ = "unknown"

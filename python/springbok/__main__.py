@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
+from springbok import __version__
 from springbok.cli import demo, doctor, explain
 from springbok.errors import CheckFailed, SpringbokError
 from springbok.jar import jar_path
-from springbok.version import __version__
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from springbok.errors import SpringbokError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
-def jvm(spark: SparkSession) -> Any:
-    """The session's JVM.
+def gateway(spark: SparkSession, name: str = "PythonGateway") -> Any:
+    """A class of the jar, by default the one that Python calls.
 
     Raises:
         SpringbokError: the session is a Spark Connect session, or stopped.
@@ -24,16 +24,8 @@ def jvm(spark: SparkSession) -> Any:
         raise SpringbokError("This is a Spark Connect session: Springbok works in the server that it is connected to.")
     if spark._sc._jsc is None:
         raise SpringbokError("This session has been stopped: make a new one with springbok.configure(builder).")
-    return spark._jvm
-
-
-def gateway(spark: SparkSession) -> Any:
-    """The JVM's class that Python calls.
-
-    Raises:
-        SpringbokError: as `jvm`.
-    """
-    return own_class("PythonGateway", jvm(spark)._gateway_client)
+    jvm: Any = spark._jvm
+    return own_class(name, jvm._gateway_client)
 
 
 def own_class(name: str, client: Any) -> Any:
@@ -54,7 +46,7 @@ def is_active(spark: SparkSession) -> bool:
 
 def refusal(spark: SparkSession) -> str | None:
     """Why the jar stays off on the session's Spark; None if it does not, or if the session has no jar."""
-    why: str | None = _answer(lambda: own_class("catalyst.RunningSpark", jvm(spark)._gateway_client).refusal())
+    why: str | None = _answer(lambda: gateway(spark, "catalyst.RunningSpark").refusal())
     return why
 
 
@@ -67,11 +59,6 @@ def _answer(ask: Callable[[], Any]) -> Any:
             return ask()
     except Py4JError:
         return None
-
-
-def execution(df: DataFrame) -> Any:
-    """The query of a classic DataFrame."""
-    return df._jdf.queryExecution()
 
 
 def text(pieces: Any) -> str:

@@ -91,13 +91,9 @@ def planned(df: DataFrame, settings: Mapping[str, str] | None = None) -> str:
     """The report of a DataFrame's own query, or as it would be planned under these settings, by their keys."""
     if not is_classic(df.sparkSession):
         return str(_hinted(df, *(f"{k}={v}" for k, v in (settings or {}).items())))
-    gateway, query = _jvm.gateway(df.sparkSession), _jvm.execution(df)
-    if not settings:
-        return _jvm.text(gateway.report(query))
-    given = _jvm.jvm(df.sparkSession).java.util.HashMap()
-    for key, value in settings.items():
-        given.put(key, value)
-    return _jvm.text(gateway.whatIf(query, given))
+    gateway, query = _jvm.gateway(df.sparkSession), df._jdf.queryExecution()
+    # PySpark's py4j makes a dictionary a map of Java.
+    return _jvm.text(gateway.whatIf(query, {**settings}) if settings else gateway.report(query))
 
 
 def ran(df: DataFrame) -> str | None:
@@ -105,7 +101,7 @@ def ran(df: DataFrame) -> str | None:
     if not is_classic(df.sparkSession):
         report: str | None = _hinted(df, "observed")
         return report
-    found = _jvm.gateway(df.sparkSession).ran(_jvm.execution(df))
+    found = _jvm.gateway(df.sparkSession).ran(df._jdf.queryExecution())
     return None if found is None else _jvm.text(found)
 
 
@@ -113,8 +109,7 @@ def last(spark: SparkSession, n: int) -> list[dict[str, Any]]:
     """The reports of the session's last queries, the newest first."""
     if is_classic(spark):
         with _jvm.living():
-            reports: list[dict[str, Any]] = json.loads(_jvm.text(_jvm.gateway(spark).last(spark._jsparkSession, n)))
-        return reports
+            return list(json.loads(_jvm.text(_jvm.gateway(spark).last(spark._jsparkSession, n))))
     with _jvm.spark_errors("The server cannot give its reports"):
         rows = spark.sql(f"SELECT report FROM springbok_reports({n})").collect()
     return [json.loads(row[0]) for row in rows]
@@ -158,14 +153,11 @@ def page_without_session(report: str) -> str:
     Raises:
         SpringbokError: PySpark, its jars, Java or Springbok's jar is missing, or the JVM cannot make the page.
     """
-    spark, java = jar.installed(), jar.java()
-    own = jar.find(spark)
-    if own is None:
-        raise SpringbokError(f"{jar.missing(spark)}.")
+    own, spark, java = jar.jar_path(), jar.installed(), jar.java()
     if java is None or spark.home is None:
         what = "Java" if java is None else "Spark's jars"
         raise SpringbokError(f"The page of a report needs {what} or a session: python -m springbok doctor says more.")
-    classes = os.pathsep.join((str(own), str(Path(spark.home) / "jars" / "*")))
+    classes = os.pathsep.join((own, str(Path(spark.home) / "jars" / "*")))
     done = subprocess.run([java, "-cp", classes, _PAGE], input=report.encode(), capture_output=True, check=False)
     if done.returncode:
         first = done.stderr.decode(errors="replace").strip().partition("\n")[0]

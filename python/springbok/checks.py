@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from springbok.errors import SpringbokError
-from springbok.model import Join, ReportData, Side
+from springbok.model import Join, ReportData
 from springbok.settings import size_bytes
 
 # Spark allocates a hash relation in pages of up to this many bytes, however few rows it has.
@@ -34,11 +34,8 @@ def check_names(conditions: Iterable[str]) -> None:
 
 def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
     limit = _bytes("max_broadcast", most)
-    for j in r.joins:
-        side = _broadcast(j)
-        if side is None:
-            continue
-        known = _broadcast_bytes(j, side)
+    for j in (j for j in r.joins if j.strategy in ("broadcast hash", "broadcast nested loop")):
+        known = _broadcast_bytes(j)
         if known is None:
             yield f"{j} broadcasts its {j.build} side, whose size is unknown."
         elif known > limit:
@@ -67,19 +64,11 @@ def _no(strategy: str, what: str) -> Check:
     return lambda r, _: (f"{j} is {what}." for j in r.joins if j.strategy == strategy)
 
 
-def _hints_followed(r: ReportData, _: Any) -> Iterable[str]:
-    return (f"{j} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False)
-
-
 def _no_missing_statistics(r: ReportData, _: Any) -> Iterator[str]:
     if names := {t.name or "?" for t in r.tables if t.rows is None}:
         yield f"Tables without statistics: {', '.join(sorted(names))}."
     if columns := {f"{t.name or '?'}.{c}" for t in r.tables for c in t.missing_statistics if t.rows is not None}:
         yield f"Join columns without statistics: {', '.join(sorted(columns))}."
-
-
-def _no_failures(r: ReportData, _: Any) -> Iterable[str]:
-    return (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures)
 
 
 CONDITIONS: dict[str, Check] = {
@@ -90,23 +79,19 @@ CONDITIONS: dict[str, Check] = {
     "no_nested_loop": _no("broadcast nested loop", "a nested-loop join"),
     "no_sort_merge": _no("sort-merge", "a sort-merge join"),
     "no_missing_statistics": _no_missing_statistics,
-    "hints_followed": _hints_followed,
-    "no_failures": _no_failures,
+    "hints_followed": lambda r, _: (
+        f"{j} does not follow the hint {j.hint}." for j in r.joins if j.hint_honoured is False
+    ),
+    "no_failures": lambda r, _: (f"The rule {f['rule']} failed with {f['error']}." for f in r.failures),
 }
 
 
-def _broadcast(j: Join) -> Side | None:
-    """The side that the plan broadcasts."""
-    if j.strategy not in ("broadcast hash", "broadcast nested loop"):
-        return None
-    return j.left if j.build == "left" else j.right
-
-
-def _broadcast_bytes(j: Join, side: Side) -> float | None:
-    """Bytes of a broadcast side, None if they are unknown.
+def _broadcast_bytes(j: Join) -> float | None:
+    """Bytes of the side that a join broadcasts, None if they are unknown.
 
     Of a hash relation, Spark counts whole pages. The first page says nothing of the rows, so their number and width do.
     """
+    side = j.left if j.build == "left" else j.right
     seen = side.observed_bytes
     if seen is None:
         return side.bound_bytes or side.estimated_bytes

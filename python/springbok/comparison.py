@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from springbok._jvm import execution, gateway, spark_errors
+from springbok._jvm import gateway, spark_errors
 from springbok._server import check_query, is_classic, planned
 from springbok.model import Join, Reason
 from springbok.reports import Report, report
@@ -62,7 +62,20 @@ class Comparison:
         return f"<Comparison {'; '.join(filter(None, (_counts(self), _verdict(self))))}>"
 
     def _repr_html_(self) -> str:
-        return _html(self)
+        # Self-contained, escaped, without scripts.
+        rows = [
+            (
+                f"<code>{escape(j.join)}</code>",
+                escape(j.off or "none"),
+                escape(j.on or "none") + (" <strong>changed</strong>" if j.changed else ""),
+                escape(str(j.reason)) if j.changed and j.reason else "",
+            )
+            for j in self.joins
+        ]
+        joins = _table("Joins", ("join", "without", "with", "why"), rows)
+        filters = _table("Runtime filters", ("filter",), [(f"<code>{escape(t)}</code>",) for t in _used(self)])
+        verdict = f"<p>Without and with Springbok: {escape(_verdict(self))}</p>"
+        return f'<div class="springbok-comparison"><style>{_STYLE}</style>{verdict}{joins}{filters}</div>'
 
 
 @dataclass(frozen=True)
@@ -94,8 +107,9 @@ def compare(df: DataFrame, *, run: bool = False) -> Comparison:
     if not is_classic(spark):
         return _on_server(df, run=run)
     with spark_errors():
+        query = df._jdf.queryExecution()
         # The class of a classic DataFrame: it moved in Spark 4.0.
-        off, on = (type(df)(gateway(spark).dataset(execution(df), enabled), spark) for enabled in (False, True))
+        off, on = (type(df)(gateway(spark).dataset(query, enabled), spark) for enabled in (False, True))
     if not run:
         return _comparison(report(off), report(on))
     with spark_errors(_FAILED):
@@ -209,23 +223,6 @@ def _text(c: Comparison) -> Iterator[str]:
         yield from ("", title) if texts else ()
         for t in texts:
             yield from textwrap.wrap(t, 100, initial_indent="  ", subsequent_indent="    ")
-
-
-def _html(c: Comparison) -> str:
-    """The same as a notebook shows it: self-contained, escaped, without scripts."""
-    rows = [
-        (
-            f"<code>{escape(j.join)}</code>",
-            escape(j.off or "none"),
-            escape(j.on or "none") + (" <strong>changed</strong>" if j.changed else ""),
-            escape(str(j.reason)) if j.changed and j.reason else "",
-        )
-        for j in c.joins
-    ]
-    filters = [(f"<code>{escape(t)}</code>",) for t in _used(c)]
-    tables = _table("Joins", ("join", "without", "with", "why"), rows) + _table("Runtime filters", ("filter",), filters)
-    verdict = f"<p>Without and with Springbok: {escape(_verdict(c))}</p>"
-    return f'<div class="springbok-comparison"><style>{_STYLE}</style>{verdict}{tables}</div>'
 
 
 def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

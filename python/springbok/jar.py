@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import shutil
@@ -29,15 +30,15 @@ class Spark:
     home: str | None = None
 
     @property
-    def line(self) -> str:
-        """The version's major.minor; the version itself if it does not start so."""
-        found = re.match(r"\d+\.\d+", self.version)
-        return found.group() if found else self.version
+    def numbers(self) -> tuple[int, ...]:
+        """The version's major and minor, to be compared; empty if it does not start so."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return tuple(map(int, found.groups())) if found else ()
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        """The line, to be compared; empty if it is unknown."""
-        return tuple(int(n) for n in self.line.split(".")) if re.fullmatch(r"\d+\.\d+", self.line) else ()
+    def line(self) -> str:
+        """The same as text; the version itself if it does not start so."""
+        return ".".join(map(str, self.numbers)) or self.version
 
     @property
     def explains(self) -> bool:
@@ -93,11 +94,9 @@ def missing(spark: Spark) -> str:
     """Why there is no jar for this Spark, in one sentence without its full stop."""
     if not _jars():
         return "This installation of springbok carries no jar: install the wheel, or run 'make build'"
-    scalas: dict[str, list[str]] = {}
-    for line, scala, _ in _jars():
-        scalas.setdefault(line, []).append(scala)
-    lines = [f"{line} (Scala {' and '.join(s)})" for line, s in scalas.items()]
-    listed = ", ".join(lines[:-1]) + " and " + lines[-1] if len(lines) > 1 else lines[0]
+    by_line = itertools.groupby(_jars(), key=lambda j: j[0])
+    *others, last = (f"{line} (Scala {' and '.join(j[1] for j in jars)})" for line, jars in by_line)
+    listed = " and ".join(filter(None, (", ".join(others), last)))
     return f"Springbok has no jar for {spark}: it has jars for Spark {listed}"
 
 

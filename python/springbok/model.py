@@ -1,17 +1,14 @@
-"""The report of a query as frozen dataclasses: tools/model.py writes them from docs/report.schema.json."""
+"""A report as dataclasses: tools/model.py writes them from docs/report.schema.json, which says more."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from springbok.document import Document, JoinText, ReasonText, TableColumns
-
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """What tells one query from another. sql is the text that it was parsed from, if there is one, and statement the
-    kind of statement. Spark's redaction applies."""
+    """What tells one query from another."""
     sql: str | None = None
     statement: str
     user: str
@@ -20,9 +17,7 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:
-    """What the plan was made for, and the memory that its joins ask of one executor. hosts run the executors;
-    execution_memory_bytes is what Spark's memory manager shares among the tasks of an executor and its cached
-    blocks."""
+    """What the plan was made for, and the memory that its joins ask of one executor."""
     executors: int
     cores_per_executor: int
     executor_heap_bytes: int
@@ -51,14 +46,9 @@ class Sink:
     partition_columns: tuple[str, ...] = ()
 
 @dataclass(frozen=True, kw_only=True)
-class Table(TableColumns):
+class Table:
     """A table, once for each time that the query reads it; what ends in _read was observed, and so were the tasks that
-    read it. qualified_name is its name in a catalog as SQL takes it. Conditions on partition columns are
-    partition_filters, those that the reader is told of pushed_filters (of a connector: those that it evaluates alone),
-    and runtime_filters the ids of those that are applied to the scan. scan is what a connector says of its scan.
-    missing_statistics are the join columns without a known number of distinct values, and analyze is the statement that
-    would collect what is missing. stored_by are the transforms by which a connector stores its rows together, and
-    stored_partitions is the number of partitions that its scan reports by them."""
+    read it."""
     id: int = 0
     name: str | None = None
     qualified_name: str | None = None
@@ -85,6 +75,11 @@ class Table(TableColumns):
     bytes_read: int | None = None
     rows_read: int | None = None
     tasks: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are read."""
+        return tuple(s.column for s in self.slots)
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
@@ -141,9 +136,7 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate:
-    """What an operator aggregates: the keys of its groups, and its functions, each with the phase that it computes. A
-    partial function takes rows and gives buffers, merge takes and gives buffers, final takes buffers, and complete
-    takes rows and gives results. phase is that of all functions, or mixed."""
+    """What an operator aggregates: the keys of its groups, and its functions, each with the phase that it computes."""
     phase: str  # partial, merge, final, complete, mixed
     keys: tuple[str, ...] = ()
     functions: tuple[AggregateFunction, ...] = ()
@@ -167,7 +160,7 @@ class Exchange:
     q_error: float | None = None
 
 @dataclass(frozen=True, kw_only=True)
-class Join(JoinText):
+class Join:
     """A join: what Springbok decided (planned), what the plan has (strategy, build, distribution), and why.
     spark_strategy is what Spark alone would plan by the sizes that it knows. revised: the plan had `before` and was
     changed at run time. strategy is None for a join that was optimized away. memory_bytes is what it may take of one
@@ -201,18 +194,23 @@ class Join(JoinText):
     q_error: float | None = None
     condition: str = ""
 
+    def __str__(self) -> str:
+        return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"
+
 @dataclass(frozen=True, kw_only=True)
-class Reason(ReasonText):
+class Reason:
     """A code of docs/reasons.md with its numbers. setting is the one that would change it."""
     code: str
     text: str
     setting: str | None = None
     args: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
+
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """A strategy with its cost, the sum of its terms, or why it is ruled out. impala_cost_bytes is Impala's own cost of
-    a broadcast."""
+    """A strategy with its cost, the sum of its terms, or why it is ruled out."""
     strategy: str
     cost_bytes: float | None = None
     impala_cost_bytes: float | None = None
@@ -248,14 +246,9 @@ class KeyColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """A runtime filter, or one that was declined; without an id if it was never placed. target_id is the id of the
-    target table. timing says when the scan starts: it waits for the build side, it is local to a broadcast join and
-    starts after the build side anyway, or it starts at once and the filter is late. A late filter arrived so many ms
-    after the scan began, and only some of the scan's tasks tested their rows by it. expected_benefit_ms and
-    expected_idle_ms are times of all cores: what the filters of this key save, and what is lost by waiting. Its scope
-    is local if all scans that it is applied to run in the fragment of its join, and global if it is sent to others.
-    rows are those that were tested at the scan; waited_ms is the time from the start of the build side's stage to the
-    decision. pushed is how the scan itself was told of it, not_pushed why it was not."""
+    """A runtime filter, or one that was declined; without an id if it was never placed. rows are those that were tested
+    at the scan; waited_ms is the time from the start of the build side's stage to the decision. pushed is how the scan
+    itself was told of it, not_pushed why it was not."""
     id: str | None = None
     join: int
     source: str
@@ -335,7 +328,7 @@ class Saved:
 @dataclass(frozen=True, kw_only=True)
 class Execution:
     """The run that was observed: its number in Spark's SQL tab, its action, its start in ms since 1970, and where it
-    was called if it has no job description. Spark's redaction applies."""
+    was called if it has no job description."""
     id: int
     action: str
     start_ms: int
@@ -346,18 +339,16 @@ class Execution:
 
 @dataclass(frozen=True, kw_only=True)
 class Texts:
-    """The report in words: the query in one line, a summary on one screen, and the whole report. Lines have at most 100
-    characters."""
+    """The report in words: the query in one line, a summary on one screen, and the whole report."""
     query: str
     summary: str
     whole: str
 
 @dataclass(frozen=True, kw_only=True)
-class ReportData(Document):
+class ReportData:
     """Springbok strategy report. Rows and bytes are those of a whole operator over all tasks; bytes in memory unless it
-    says otherwise. settings are those that differ from their defaults, and effective the values of some that decide
-    what joins and filters may do, whether they are set or not. predicate_sources are the columns of tables that decide
-    which rows output has: those of conditions and of keys."""
+    says otherwise. predicate_sources are the columns of tables that decide which rows output has: those of conditions
+    and of keys."""
     FORMAT: ClassVar[int] = 3
     version: int
     springbok: str

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+import copy
+import json
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from springbok import _server, checks
 from springbok._jvm import spark_errors
+from springbok.document import decoded
 from springbok.errors import CheckFailed, SpringbokError
 from springbok.model import ReportData
 from springbok.settings import checked
@@ -36,9 +39,38 @@ _HEAD = ("query", "action", "ms", "joins", "filters used", "what")
 _NO_TEXT = "This report was saved without its text: save_html(path) makes its page."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report(ReportData):
     """The strategy report of one query: its data, and how it is shown."""
+
+    _document: dict[str, Any] = field(repr=False, compare=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Parse the JVM's document.
+
+        Raises:
+            SpringbokError: the document has another version of the format.
+        """
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, d: dict[str, Any]) -> Report:
+        """The same for a parsed document."""
+        if d.get("version") != cls.FORMAT:
+            raise SpringbokError(
+                f"The report has format {d.get('version')} and this package reads {cls.FORMAT}: "
+                "use the jar that this package carries."
+            )
+        return cls(**vars(decoded(ReportData, d)), _document=d)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document."""
+        return copy.deepcopy(self._document)
+
+    def to_json(self) -> str:
+        """The whole document as JSON."""
+        return json.dumps(self._document, indent=2)
 
     def to_pandas(self, part: str = "joins", *, all_columns: bool = False) -> pd.DataFrame:
         """One part (joins, filters, tables, fragments, ...) as a pandas DataFrame, nested fields as `left.rows`.
@@ -143,12 +175,8 @@ def report(
         SpringbokError: this is not a DataFrame, it is a streaming one, or it cannot be planned; the session is
             stopped, or has no Springbok; `observed` was given and the DataFrame has not run.
     """
-    shape = {
-        "cluster_executors": executors,
-        "cluster_coresPerExecutor": cores,
-        "cluster_executorMemory": executor_memory,
-    }
-    imagined = checked({k: v for k, v in shape.items() if v is not None})
+    shape = {"executors": executors, "coresPerExecutor": cores, "executorMemory": executor_memory}
+    imagined = checked({f"cluster_{name}": v for name, v in shape.items() if v is not None})
     if imagined and observed:
         raise SpringbokError("A plan for an imagined cluster has not run: leave out observed=True, or the cluster.")
     _server.check_query(df)

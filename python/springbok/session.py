@@ -55,7 +55,8 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
             PySpark is not installed.
     """
     values = checked(settings)
-    if _is_remote(builder):
+    url = str(builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE", ""))
+    if url and not url.startswith("local"):
         return builder.config(map={**values})
     jvm = _launched()
     with living():
@@ -72,12 +73,6 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     if jvm is None:
         _submit(_joined(outer.get("spark.jars", ""), options["spark.jars"]))
     return builder.config(map={**values})
-
-
-def _is_remote(builder: SparkSession.Builder) -> bool:
-    """Whether the session will be that of a Spark Connect server elsewhere."""
-    url = str(builder._options.get("spark.remote") or os.environ.get("SPARK_REMOTE", ""))
-    return url != "" and not url.startswith("local")
 
 
 def _joined(present: str, more: str) -> str:
@@ -179,8 +174,13 @@ def disabled(spark: SparkSession) -> Iterator[None]:
 
 def _check_running(jvm: Any, path: Path) -> None:
     """Say so when a running Spark can no longer take the extension."""
-    session = _running()
-    if session is not None and hasattr(session, "_jsparkSession") and not is_active(session):
+    from pyspark.sql import SparkSession
+
+    # The one that `getOrCreate` would return: of this thread, or of the process.
+    session: Any = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    if hasattr(session, "_jsparkSession") and session._sc._jsc is None:
+        session = None  # it has been stopped
+    if hasattr(session, "_jsparkSession") and not is_active(session):
         raise SpringbokError(
             "A Spark session without Springbok is running, and extensions cannot be added to it: stop it by "
             "spark.stop(), and make a new one by springbok.configure(SparkSession.builder).getOrCreate(). If the "
@@ -192,15 +192,6 @@ def _check_running(jvm: Any, path: Path) -> None:
             '--jars "$(python -m springbok jar)", in a notebook restart the kernel and call springbok.configure before '
             "the first session is made."
         )
-
-
-def _running() -> SparkSession | None:
-    """The session that `getOrCreate` would return: the active one of this thread, or the one of the process."""
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
-    stopped = session is not None and hasattr(session, "_jsparkSession") and session._sc._jsc is None
-    return None if stopped else session
 
 
 def _launched() -> Any:
@@ -219,14 +210,13 @@ def _loads(jvm: Any, path: Path) -> bool:
     from py4j.protocol import Py4JError
 
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for missing in (True, False):
-        try:
-            loader.loadClass(EXTENSION)
-            return True
-        except Py4JError:
-            if missing:
-                with contextlib.suppress(Py4JError):  # not every loader takes jars
-                    loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
+    with contextlib.suppress(Py4JError):
+        loader.loadClass(EXTENSION)
+        return True
+    with contextlib.suppress(Py4JError):  # not every loader takes jars
+        loader.addURL(jvm.java.io.File(str(path)).toURI().toURL())
+        loader.loadClass(EXTENSION)
+        return True
     return False
 
 

@@ -10,7 +10,7 @@ import pytest
 import springbok
 from pyspark.sql import SparkSession
 from springbok import session
-from springbok._jvm import jvm, own_class
+from springbok._jvm import gateway
 
 JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
 
@@ -155,4 +155,4 @@ print("JOINS", len(springbok.report(df).joins))
 
 
 def test_the_members_of_a_release_that_are_not_compared_at_start(spark: SparkSession) -> None:
-    assert own_class("catalyst.MemberCheck", jvm(spark)._gateway_client).missing() is None
+    assert gateway(spark, "catalyst.MemberCheck").missing() is None

@@ -87,7 +87,6 @@ def report(tables: tuple[Table, ...], j: Join | None, *filters: Filter, **effect
         failures=(),
         settings={},
         strategies={},
-        _document={},
         effective=EFFECTIVE | effective,
     )
 

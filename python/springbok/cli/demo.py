@@ -8,25 +8,26 @@ import math
 import os
 import platform
 import statistics
+from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok import tpch
+from springbok import __version__, tpch
 from springbok.cli.local import quiet_session
 from springbok.comparison import Run, timed
 from springbok.errors import SpringbokError
 from springbok.reports import Report
 from springbok.session import disabled
-from springbok.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _HEAD = ("query", "Spark", "Springbok", "speedup", "joins changed", "filters used", "rows removed", "answers")
-_WIDTHS = (5, 8, 9, 7, 13, 12, 13, 9)
+_LINE = "{:<5}  {:>8}  {:>9}  {:>7}  {:>13}  {:>12}  {:>13}  {:>9}"
 _NEXT = """
 What next
   Your own query:    python -m springbok explain --sql query.sql --data FOLDER --run
@@ -82,20 +83,19 @@ def run(args: argparse.Namespace) -> int:
         say(f"TPC-H at scale {args.scale:g}: seconds without and with Springbok, each query after a warm-up")
         warm_up = _warm_up(spark, folder)
         tpch.load(spark, folder)
-        say(_line(_HEAD))
+        say(_LINE.format(*_HEAD))
         measured = []
         for i, q in enumerate(queries):
             warm_up(q)
             measured.append(measure(spark, q, args.runs, springbok_first=i % 2 == 1))
-            say(_line(_cells(q, [measured[-1][0]], 2)))
-        version = spark.version
+            say(_LINE.format(*_cells(q, [measured[-1][0]], 2)))
     rows = [row for row, _ in measured]
-    say(_line(_cells("all", rows, 1)))
+    say(_LINE.format(*_cells("all", rows, 1)))
     row, shown = max(measured, key=lambda m: (m[0].query == "q3", m[0].rows_removed))
     say(f"\nWhat Springbok decided in {row.query}:\n\n{shown}")
     if args.json:
         args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(_figures(args, version, rows), indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(_figures(args, shown.spark, rows), indent=1) + "\n", encoding="utf-8")
     say(_NEXT.format(page=shown.save_html(args.data / "report.html")))
     return 0 if all(r.equal for r in rows) else 1
 
@@ -127,18 +127,11 @@ def measure(spark: SparkSession, name: str, runs: int, *, springbok_first: bool 
 
 def _both(spark: SparkSession, name: str, *, springbok_first: bool) -> tuple[Run, Run]:
     """A run without and one with Springbok."""
-
-    def with_springbok() -> Run:
-        return timed(lambda: spark.sql(tpch.query(name)))
-
-    def without() -> Run:
-        with disabled(spark):
-            return with_springbok()
-
-    if springbok_first:
-        on = with_springbok()
-        return without(), on
-    return without(), with_springbok()
+    runs = {}
+    for on in (springbok_first, not springbok_first):
+        with nullcontext() if on else disabled(spark):
+            runs[on] = timed(lambda: spark.sql(tpch.query(name)))
+    return runs[False], runs[True]
 
 
 def _warm_up(spark: SparkSession, folder: Path) -> Callable[[str], object]:
@@ -158,10 +151,8 @@ def _warm_up(spark: SparkSession, folder: Path) -> Callable[[str], object]:
 
 def _changed(off: dict[str, int], on: dict[str, int]) -> int:
     """The number of joins whose strategy differs: the larger one of those that are gone and those that are new."""
-    names = off.keys() | on.keys()
-    gone = sum(max(0, off.get(n, 0) - on.get(n, 0)) for n in names)
-    new = sum(max(0, on.get(n, 0) - off.get(n, 0)) for n in names)
-    return max(gone, new)
+    without, with_ = Counter(off), Counter(on)
+    return max((without - with_).total(), (with_ - without).total())
 
 
 def _chosen(text: str) -> list[str]:
@@ -178,11 +169,6 @@ def _half_memory() -> str:
     except (AttributeError, ValueError, OSError):  # Windows does not say
         return "4g"
     return f"{max(2, min(8, memory // 2 // 2**30))}g"
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    first, *rest = zip(cells, _WIDTHS, strict=True)
-    return "  ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)])
 
 
 def _cells(name: str, rows: list[Row], digits: int) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def run(say: Callable[[str], None] = print) -> int:
 
 def checks() -> Iterator[Check]:
     """All checks; those that need a session end with one that starts."""
-    yield _python()
+    yield Check("ok", f"Python {sys.version_info.major}.{sys.version_info.minor}")
     try:
         own = installed()
     except SpringbokError:
@@ -102,11 +102,6 @@ def of_session(spark: SparkSession) -> Iterator[Check]:
         )
     if not Spark(spark.version).explains:
         yield Check("ok", f"EXPLAIN of Spark {spark.version} takes no section: Springbok's is in springbok.report(df)")
-
-
-def _python() -> Check:
-    text = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    return Check("ok", text) if sys.version_info >= (3, 10) else Check("failed", text, "Springbok needs Python 3.10+.")
 
 
 def _java(spark: Spark) -> Check:

@@ -108,9 +108,7 @@ def _tables(folder: Path) -> dict[str, Path]:
 
 
 def _view(spark: SparkSession, name: str, path: Path) -> None:
-    kind = _FORMATS.get(path.suffix)
-    if kind is None:
-        kind = _of_folder(path)
+    kind = _FORMATS.get(path.suffix) or _of_folder(path)
     with spark_errors(f"Spark cannot read the table {path}"):
         reader = spark.read.option("header", "true").option("inferSchema", "true") if kind == "csv" else spark.read
         reader.format(kind).load(str(path)).createOrReplaceTempView(f"`{name.replace('`', '``')}`")
