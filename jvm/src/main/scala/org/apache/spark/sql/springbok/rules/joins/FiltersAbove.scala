@@ -57,7 +57,7 @@ private[joins] object FiltersAbove {
   val none: FiltersAbove = new FiltersAbove(Nil)
 
   /** A filter on a column, with the fraction of the rows that it retains. */
-  private case class Reduction(column: Attribute, retained: Double)
+  final case class Reduction(column: Attribute, retained: Double)
 
   /** A join's own filters on one of its sides. Of filters on several keys the best one counts: they remove the same rows. */
   private def own(p: LogicalPlan, child: Int, planning: => JoinPlanning): Seq[Reduction] = p match {
@@ -77,7 +77,7 @@ private[joins] object FiltersAbove {
   }
 
   /** The filters that go on to a child: `KeyTrace` says why the others stop. */
-  private def passed(p: LogicalPlan, child: Int, all: Seq[Reduction]): Seq[Reduction] =
+  def passed(p: LogicalPlan, child: Int, all: Seq[Reduction]): Seq[Reduction] =
     if (all.isEmpty) Nil
     else {
       val equal = equalColumns(p, child)
@@ -119,7 +119,7 @@ private[joins] object FiltersAbove {
    * Whether a filter on the column reaches a scan that has not started. Of two sides with equal columns neither may have been
    * read: rows that a filter has removed from one of them are missing in the estimate of the join.
    */
-  private def reachesScan(p: LogicalPlan, column: Attribute): Boolean = p match {
+  def reachesScan(p: LogicalPlan, column: Attribute): Boolean = p match {
     case _: LogicalQueryStage => false
     case _: LogicalRelation | _: DataSourceV2ScanRelation => p.outputSet.contains(column)
     case _ =>

@@ -74,9 +74,9 @@ private[joins] object ForgoneFilter {
     }
 
   /** What it takes to compute the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */
-  private def making(p: LogicalPlan, key: Expression, stats: PlanStats): Option[Double] = p match {
-    case Filter(_, child) => making(child, key, stats)
-    case Project(_, child) =>
+  def making(p: LogicalPlan, key: Expression, stats: PlanStats): Option[Double] = p match {
+    case Filter(condition, child) if condition.deterministic => making(child, key, stats)
+    case Project(list, child) if list.forall(_.deterministic) =>
       Option.when(key.references.subsetOf(child.outputSet))(child).flatMap(making(_, key, stats))
     case a: Aggregate =>
       val by = a.aggregateExpressions.exists { e =>
