@@ -87,13 +87,22 @@ final class FilterRecord(
  */
 final class QueryFilters {
   private val known = mutable.LinkedHashMap.empty[(Int, Int, Option[ExprId]), FilterRecord]
+  private var numbers = 0
 
   /** The filter from a key of a join to a column, if a planning has placed it. */
   def find(join: Int, key: Int, target: ExprId): Option[FilterRecord] =
     synchronized(known.get((join, key, Some(target))))
 
-  /** How many filters have been placed. */
-  def placed: Int = synchronized(known.values.count(_.number.isDefined))
+  /** The number of a new filter. Subqueries are planned at the same time as their query. */
+  def reserve(): Int = synchronized {
+    numbers += 1
+    numbers - 1
+  }
+
+  /** Takes back numbers of filters that are not placed after all, as far as no other was reserved since. */
+  def release(unused: Seq[Int]): Unit = synchronized {
+    for (n <- unused.sortBy(-_) if n == numbers - 1) numbers = n
+  }
 
   /** Takes over what one planning has decided, in its order. */
   def commit(changes: Seq[FilterChange]): Unit = synchronized {

@@ -11,7 +11,7 @@ class QueryFiltersSuite extends AnyFunSuite {
 
   private def place(filters: QueryFilters, join: Int, target: ExprId = column): FilterRecord = {
     val known = filters.find(join, 0, target)
-    val state = Placed(Placement(known.flatMap(_.number).getOrElse(filters.placed), Some(0.5)))
+    val state = Placed(Placement(known.flatMap(_.number).getOrElse(filters.reserve()), Some(0.5)))
     val f = known.getOrElse(
       new FilterRecord(join, 0, "k", Some(FilterColumn("t", "c", target)), state)
     )
@@ -31,6 +31,15 @@ class QueryFiltersSuite extends AnyFunSuite {
     b.use(Seq("bloom"), BuildFacts(retained = Some(0.1)))
     assert(b.kinds == Seq("bloom") && b.retained.contains(0.1) && b.expectedRetained.contains(0.5))
     assert((place(filters, 1) eq b) && b.id == "RF001" && b.state.isInstanceOf[Placed])
+  }
+
+  test("numbers of filters that are not placed after all are given again, unless others came later") {
+    val filters = new QueryFilters
+    val numbers = Seq.fill(4)(filters.reserve())
+    filters.release(numbers.tail)
+    assert(filters.reserve() == 1 && filters.reserve() == 2)
+    filters.release(Seq(1))
+    assert(filters.reserve() == 3)
   }
 
   test("of several reasons against a filter the first one holds") {

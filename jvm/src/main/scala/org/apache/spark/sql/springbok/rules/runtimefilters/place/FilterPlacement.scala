@@ -19,7 +19,11 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   def place(): (SparkPlan, PlacedFilters) = {
     val first = walk(Map.empty)
     val refused = budget.refused(first._2.requests)
-    if (refused.isEmpty) first else walk(refused)
+    if (refused.isEmpty) first
+    else {
+      first._2.discard()
+      walk(refused)
+    }
   }
 
   private def walk(refused: Map[FilterBudget.Key, Reason]): (SparkPlan, PlacedFilters) = {
@@ -33,19 +37,16 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   private class Walk(filters: PlacedFilters) {
 
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
-      case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) =>
-        whole(e, Reason.reusedExchange)
-      case e: Exchange if planning.mode != FilterMode.Off && targets.isCopied(e) =>
-        whole(e, Reason.pruningSide)
+      case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) => whole(e)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
       case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending)
       case _ if p.children.isEmpty => p
       case _ => children(p, pending)
     }
 
-    private def whole(e: Exchange, why: Reason): SparkPlan = {
+    private def whole(e: Exchange): SparkPlan = {
       for (j <- e.child.collect { case j: BaseJoinExec => j }; state <- JoinState.of(j))
-        declineAll(j, state, why)
+        declineAll(j, state, Reason.reusedExchange)
       e
     }
 

@@ -79,19 +79,6 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   private def prunes(b: BroadcastExchangeExec): Boolean =
     pruningKeys.exists(_.forall(_.exists(b.outputSet.contains)))
 
-  private lazy val pruningSides: Set[SparkPlan] =
-    plan
-      .collect { case p => SparkFilters.pruning(p).flatMap(SparkFilters.sides) }
-      .flatten
-      .map(_.canonicalized)
-      .toSet
-
-  /** Whether dynamic partition pruning has a copy of this build side, so that a filter in it would end the pruning. */
-  def isCopied(e: Exchange): Boolean = e match {
-    case b: BroadcastExchangeExec => prunes(b) && pruningSides(b.child.canonicalized)
-    case _ => false
-  }
-
   /** Whether the plan may read an exchange more than once. */
   def readsTwice: Boolean = exchanges.mayShare
 

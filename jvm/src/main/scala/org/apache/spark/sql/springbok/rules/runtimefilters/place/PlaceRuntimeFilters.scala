@@ -96,6 +96,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       placed
     } else {
       unused.foreach(_.separated = None)
+      filters.discard()
       place(plan, query, stats)
     }
   }

@@ -68,6 +68,9 @@ final private[springbok] class PlacedFilters(
     for ((join, side) <- sides if join.filterSource.isEmpty) join.filterSource = Some(side)
   }
 
+  /** The walk is not committed: its new filters do not exist. */
+  def discard(): Unit = query.filters.release(fresh.values.flatMap(_.number).toSeq)
+
   /** No filter is placed from a key of a join. */
   def decline(join: JoinState, on: FilterConjunct, why: Reason): Unit = {
     // The text is made when somebody reads it.
@@ -102,13 +105,12 @@ final private[springbok] class PlacedFilters(
   private def record(c: Candidate, t: Target): FilterRecord = {
     val (key, target) = (c.key, t.column.exprId)
     val known = fresh.get(key.id -> target).orElse(query.filters.find(key.id.join, key.id.index, target))
-    val number = known.flatMap(_.number).getOrElse(query.filters.placed + fresh.size)
+    val number = known.flatMap(_.number).getOrElse(query.filters.reserve())
     val at = Placement(number, key.retained, c.timing(t), c.waiting)
     val state = if (c.waits(t)) FilterState.Placed(at) else FilterState.Late(at)
     val f = known.getOrElse {
-      val column = FilterColumn(t.table, t.label, target)
-      val f =
-        new FilterRecord(key.id.join, key.id.index, ExpressionLabel(key.on.creation), Some(column), state)
+      val (creation, column) = (key.on.creation, FilterColumn(t.table, t.label, target))
+      val f = new FilterRecord(key.id.join, key.id.index, ExpressionLabel(creation), Some(column), state)
       fresh += (key.id -> target) -> f
       f
     }

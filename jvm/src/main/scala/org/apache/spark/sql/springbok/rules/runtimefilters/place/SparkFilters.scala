@@ -2,7 +2,6 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.springbok.catalyst.{HiveScan, SparkPlanning}
 import org.apache.spark.sql.springbok.keys.TriedKey
@@ -50,13 +49,6 @@ private[springbok] object SparkFilters {
     case DynamicPruningExpression(_: Literal) => Some(AttributeSet.empty)
     case _: DynamicPruning => None
   }
-
-  /** The copies of build sides that dynamic pruning in an expression reads. */
-  def sides(e: Expression): Seq[SparkPlan] = e
-    .collect { case InSubqueryExec(_, s: SubqueryAdaptiveBroadcastExec, _, _, _, _) =>
-      s.child
-    }
-    .collect { case a: AdaptiveSparkPlanExec => a.executedPlan }
 
   private def prunes(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
     pruning(scan).exists {
