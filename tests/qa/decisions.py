@@ -22,7 +22,7 @@ from springbok.session import temporarily
 
 from benchmarks import suites
 from benchmarks.harness import data
-from qa import stable_text, text_diff
+from qa import cases, stable_text, text_diff
 from qa.stages import StagesFinishTogether
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ HINTS = (
 # Spark orders some expressions by the hash of their ids: each query's ids start at a number of its own.
 IDS_PER_QUERY = 100_000
 IDS_PER_SUITE = 100_000_000
+_DECIDED = re.compile(r"joins|filters|join_order|conjuncts|failures|note")
+_DETAILS = re.compile(r"^\S*\.(args|terms|left|right|setting|impala_cost_bytes)\b")
 _KEYWORD = re.compile(r"where|on|join|left|right|full|inner|cross|group|order|union|having|limit|and|or|when|is|then")
 
 
@@ -140,8 +142,28 @@ def decisions(spark: SparkSession, suite: str, name: str, sql: str, mode: str = 
     each run.
     """
     first_id = (SUITES.index(suite) + 1) * IDS_PER_SUITE + list(suites.queries(suite)).index(name) * IDS_PER_QUERY
+    parts = _ran(spark, sql, first_id, MODES[mode])
+    with temporarily(spark, SETTINGS | LARGER):
+        _count_from(spark, first_id + IDS_PER_QUERY // 2)
+        df = spark.sql(sql)
+        parts["plan for a larger cluster"] = _plan(df)
+        parts["report for a larger cluster"] = _report(df)
+    return "".join(f"{text_diff.HEADING}{title}\n{text}\n" for title, text in parts.items())
+
+
+def of_cases(spark: SparkSession, name: str) -> str:
+    """What was decided about each of the small statements of this name, after it ran."""
+    texts = []
+    for i, (settings, sql) in enumerate(cases.CASES[name]):
+        report = _ran(spark, sql, (i + 1) * IDS_PER_QUERY, settings)["report after it ran"]
+        decided = [line for line in report.splitlines() if _DECIDED.match(line) and not _DETAILS.search(line)]
+        texts.append("\n".join([f"{text_diff.HEADING}{sql}", *decided, ""]))
+    return "".join(texts)
+
+
+def _ran(spark: SparkSession, sql: str, first_id: int, settings: dict[str, str]) -> dict[str, str]:
     parts: dict[str, str] = {}
-    with temporarily(spark, SETTINGS | MODES[mode]):
+    with temporarily(spark, SETTINGS | settings):
         _count_from(spark, first_id)
         df = spark.sql(sql)
         parts["plan before it runs"] = _plan(df)
@@ -153,12 +175,7 @@ def decisions(spark: SparkSession, suite: str, name: str, sql: str, mode: str = 
             parts["failure"] = str(error.getCondition())
         parts["plan after it ran"] = _plan(df)
         parts["report after it ran"] = _report(df)
-    with temporarily(spark, SETTINGS | LARGER):
-        _count_from(spark, first_id + IDS_PER_QUERY // 2)
-        df = spark.sql(sql)
-        parts["plan for a larger cluster"] = _plan(df)
-        parts["report for a larger cluster"] = _report(df)
-    return "".join(f"{text_diff.HEADING}{title}\n{text}\n" for title, text in parts.items())
+    return parts
 
 
 def _plan(df: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from goldens import GOLDEN, golden
 from pyspark.sql import SparkSession
-from qa import decisions
+from qa import cases, decisions
 from springbok.jar import installed
 
 from benchmarks import suites
@@ -33,6 +33,15 @@ def test_decisions_about_ssb_are_as_they_were(ssb: SparkSession) -> None:
 @pytest.mark.slow
 def test_decisions_about_tpcds_are_as_they_were(tpcds: SparkSession) -> None:
     check(tpcds, "tpcds", "q3")
+
+
+@pytest.mark.slow
+def test_decisions_about_small_statements_are_as_they_were(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    own = cases.load(spark, tmp_path_factory.mktemp("cases"))
+    for name in cases.CASES:
+        golden(GOLDEN / "decisions" / f"cases-{name}.txt", decisions.of_cases(own, name))
 
 
 def check(session: SparkSession, suite: str, name: str) -> None:
