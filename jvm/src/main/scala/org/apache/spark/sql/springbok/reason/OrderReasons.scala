@@ -58,7 +58,7 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     keeps(
       "Spark plans a subquery before its query, both may have the same joins, and Spark runs equal joins once"
     )
-  val orderPruning: Reason = keeps("in another order a join would no longer prune partitions at run time")
+  val orderPruning: Reason = keeps("the plan prunes partitions at run time by these joins")
   val orderBucketed: Reason = keeps("a table is bucketed, so its joins may need no shuffle")
   def tooManyRelations(n: Int): Reason = keeps(
     s"there are $n relations, and the order of up to 60 is searched"

@@ -2,11 +2,12 @@ package org.apache.spark.sql.springbok.rules.joins
 
 import java.util.IdentityHashMap
 
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
+import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy
@@ -16,7 +17,6 @@ import org.apache.spark.sql.springbok.catalyst.{
   ExpressionLabel,
   LeafNames,
   OtherColumnarRules,
-  PartitionPrunings,
   ResultLimit,
   SparkLimits,
   Survivable
@@ -91,10 +91,27 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
   /** Whether the plan seems to have the join more than once. */
   def isRepeated(j: Join): Boolean = joinsOfTables.get(LeafNames.of(j)).exists(_ > 1)
 
-  private val prunings = new PartitionPrunings(plan)
+  private lazy val prunings: Seq[DynamicPruningSubquery] =
+    if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
+    else plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d }))
 
-  /** Whether partitions are pruned by the join's build side, or by a side that the join is part of. */
-  def feedsPruning(j: Join): Boolean = prunings.readKey(j) || prunings.copyJoin(j)
+  private lazy val copiedJoins: Map[Seq[Seq[String]], Set[LogicalPlan]] = prunings
+    .flatMap(_.buildQuery.collect { case j: Join => j })
+    .groupBy(LeafNames.of)
+    .map { case (leaves, joins) => leaves -> joins.map(_.canonicalized).toSet }
+
+  /**
+   * Whether dynamic partition pruning reads one of the join's keys, or has a copy of the join: Spark plans that copy, and
+   * prunes only if the side that is broadcast is equal.
+   */
+  def feedsPruning(j: Join): Boolean = prunings.nonEmpty && {
+    val keys = j match {
+      case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => left ++ right
+      case _ => Nil
+    }
+    keys.exists(k => prunings.exists(_.buildKeys.exists(_.semanticEquals(k)))) ||
+    copiedJoins.get(LeafNames.of(j)).exists(_(j.canonicalized))
+  }
 
   /** Joins of the plan that one broadcast of this side by these keys would serve, at least 1. */
   def sharing(side: LogicalPlan, keys: Seq[Expression]): Int =

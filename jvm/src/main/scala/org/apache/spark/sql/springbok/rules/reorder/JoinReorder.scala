@@ -14,7 +14,6 @@ import org.apache.spark.sql.springbok.catalyst.{
   FileTable,
   LeafNames,
   OrderDependent,
-  PartitionPrunings,
   TableName
 }
 import org.apache.spark.sql.springbok.cost.Cluster
@@ -32,7 +31,8 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val repeated = new RepeatedJoins(plan)
-  private val prunings = new PartitionPrunings(plan)
+  private lazy val prunes =
+    plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
   private lazy val ordered = plan.exists {
     case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
     case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
@@ -56,7 +56,6 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
       case _ => limited
     }
     p match {
-      case _ if prunings.copySide(p) => p
       case Inners(b) => block(p, b, p.output, below)
       case _: Project | _: Aggregate =>
         p.mapChildren {
@@ -68,20 +67,16 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
 
   private object Inners {
-    def unapply(p: LogicalPlan): Option[JoinBlock] =
-      JoinBlock.of(p, j => repeated.moreOftenThan(p, j) || prunings.copySide(j))
+    def unapply(p: LogicalPlan): Option[JoinBlock] = JoinBlock.of(p, repeated.moreOftenThan(p, _))
   }
 
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
     val b = of.copy(items = of.items.map(go(_, limited)))
     val inner = JoinBlock.replaceItems(p, of.items, b.items)
-    val best = reason(p, b, limited).fold(OrderDecision(b, stats, cluster, conf))(
+    val order = reason(p, b, limited).fold(OrderDecision(b, stats, cluster, conf))(
       OrderDecision.left(b, _)
     )
-    val ordered = best.chosen.fold(inner)(b.build(_, needed))
-    val (out, order) =
-      if (prunings.keptIn(inner, ordered)) (ordered, best)
-      else (inner, OrderDecision.left(b, Reason.orderPruning))
+    val out = order.chosen.fold(inner)(b.build(_, needed))
     query.decisions.add(order.record)
     PlanningState.tagged(out, query)
   }
@@ -93,6 +88,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)
+    else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
     else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
     else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)

@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.rules.reorder
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.PartitionPrunings
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
   ChoicePolicy,
@@ -107,10 +106,8 @@ private[reorder] object BlockGraph {
    *   whether runtime filters of one stage reach others
    */
   def apply(b: JoinBlock, stats: PlanStats, filters: Boolean): JoinGraph = {
-    // The joins that prune are among those whose order is searched.
-    val items = b.items.map(PartitionPrunings.without(_, b.items))
-    val estimates = items.map(stats(_))
-    val relations = items.zip(estimates).map { case (item, e) =>
+    val estimates = b.items.map(stats(_))
+    val relations = b.items.zip(estimates).map { case (item, e) =>
       relation(item, e, stats).copy(filterable = filters && ScannedTables(item).nonEmpty)
     }
     val sets = b.keys.map(_.keys.foldLeft(0L)((s, i) => s | 1L << i))

@@ -44,8 +44,8 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *
  * Queries of little data are left to Spark (`PlanningBudget`).
  *
- * A side that dynamic partition pruning reads is a relation, and the order stays where its join would not serve the pruning
- * any more ([[PartitionPrunings]]). Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
+ * Plans with dynamic partition pruning are left alone: the pruning subquery copies a join's build side, and both must stay
+ * equal. Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
  *
  * '''Settings''': `spark.springbok.reorder.*`; and, for the cost of an order, `spark.springbok.runtimeFilter.mode`,
  * `.join.broadcastBytesLimit` and `.join.broadcastMemoryFraction`.
