@@ -62,8 +62,7 @@ LACKS = {
 }
 
 _INTRODUCTION = (
-    "Tests that passed, were skipped or failed on each Spark line (its Scala), by `make test-matrix`. "
-    "Small numbers are one Scala test of each rule and operator."
+    "Tests that passed, were skipped or failed on each Spark line (its Scala), by `make test-matrix WHOLE=--whole`."
 )
 
 
