@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 QUERY = """SELECT /*+ MERGE(o) */ count(*), sum(l_extendedprice), max(o_totalprice)
 FROM lineitem JOIN orders_in_files o ON l_orderkey = o_orderkey WHERE o_orderdate >= DATE '{since}'"""
-HEAD = ["build tasks", "keys", "Spark s", "Springbok s", "ratio", "spread", "rows removed", "applied as"]
+HEAD = ["build tasks", "Spark s", "Springbok s", "ratio", "spread", "rows removed"]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,5 @@ def row(spark: SparkSession, sql: str, runs: int) -> list[Any]:
     # The first two of each are warm-ups.
     times = [[r.seconds for r in done[2:]] for done in ran.values()]
     removed = f"{found.rows_removed:,} of {found.rows_in:,}" if found and found.rows_removed else "none"
-    kinds = ", ".join(found.kinds) if found else "none"
-    keys = f"{found.build_keys:,}" if found and found.build_keys else "unknown"
     medians = [f"{statistics.median(seconds):.2f}" for seconds in times]
-    return [keys, *medians, *results.ratios(*times), removed, kinds]
+    return [*medians, *results.ratios(*times), removed]
