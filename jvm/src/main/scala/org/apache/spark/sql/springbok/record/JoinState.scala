@@ -47,9 +47,6 @@ final class JoinState(
   /** The join as the last planning of adaptive execution decided it. */
   @volatile var revised: Option[Revised] = None
 
-  /** Whether the first planning found that its build side prunes partitions. */
-  @volatile var feedsPruning: Boolean = false
-
   /** Bytes of the rows of the broadcast that the join makes; of a shared broadcast, this join's part. */
   @volatile var heldBytes: Double = 0
 

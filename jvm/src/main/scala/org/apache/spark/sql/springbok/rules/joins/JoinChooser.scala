@@ -34,7 +34,6 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
     budget.startDeciding(j)
     val state = JoinStates.add(j, query)
     val decision = decide(j, above, state)
-    state.feedsPruning = decision.choice.constraint.contains(Constraint.FeedsPartitionPruning)
     state.decide(decision, budget.held(j, state, decision))
     ApplyHint(j, state, decision.choice.chosen, Some(decision))
   }
@@ -83,7 +82,8 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
 
   // The scan that is pruned may be part of a stage by now, and its expressions out of sight.
   private def feedsPruning(j: Join, state: JoinState): Boolean =
-    state.feedsPruning || !policy.ignoresCost && planning.feedsPruning(j)
+    state.planned.exists(_.choice.constraint.contains(Constraint.FeedsPartitionPruning)) ||
+      !policy.ignoresCost && planning.feedsPruning(j)
 
   private def byCost(j: Join, above: FiltersAbove, state: JoinState, hints: UserHints): JoinDecision = {
     val facts = JoinFacts.of(j, above.retained(j, planning), planning)
