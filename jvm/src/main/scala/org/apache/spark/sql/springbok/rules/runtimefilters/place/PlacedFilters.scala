@@ -5,7 +5,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterInfo}
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide}
+import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.keys.{KeyLookup, SourceKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.physical.LateFilter
 import org.apache.spark.sql.springbok.reason.Reason
@@ -52,7 +52,6 @@ final private[springbok] class PlacedFilters(
   private val changes = mutable.ArrayBuffer.empty[FilterChange]
   private val fresh = mutable.Map.empty[(FilterBudget.Key, ExprId), FilterRecord]
   private val passed = mutable.ArrayBuffer.empty[Candidate]
-  private val sides = mutable.Map.empty[JoinState, JoinSide]
   private var nodes = 0L
 
   /** What was asked of the budget. */
@@ -65,6 +64,7 @@ final private[springbok] class PlacedFilters(
       if (!c.targets.forall(c.waits)) join.lateFilters = true
       if (c.scansWait) join.stageWait.mayLose(planning.waiting.mostIdleMs(c))
     }
+    val sides = passed.map(c => c.key.side.state -> c.key.side.side).toMap
     for ((join, side) <- sides if join.filterSource.isEmpty) join.filterSource = Some(side)
   }
 
@@ -88,7 +88,6 @@ final private[springbok] class PlacedFilters(
       _ <- Either.cond(nodes + worth.nodes <= PlacedFilters.mostNodes, (), Reason.tooManyFilters)
     } yield {
       nodes += worth.nodes
-      sides += key.side.state -> key.side.side
       placed(worth)
     }
 
