@@ -36,10 +36,8 @@ def test_decisions_about_tpcds_are_as_they_were(tpcds: SparkSession) -> None:
 
 
 @pytest.mark.slow
-def test_decisions_about_small_statements_are_as_they_were(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    own = cases.load(spark, tmp_path_factory.mktemp("cases"))
+def test_decisions_about_small_statements_are_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
+    own = cases.load(spark, tmp_path)
     for name in cases.CASES:
         golden(GOLDEN / "decisions" / f"cases-{name}.txt", decisions.of_cases(own, name))
 
