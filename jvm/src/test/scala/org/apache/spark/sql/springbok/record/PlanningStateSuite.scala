@@ -1,11 +1,11 @@
 package org.apache.spark.sql.springbok.record
 
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{JoinHint, LogicalPlan}
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.physical.PlanningEstimates
 
-/** Estimates on their way from one rule to the next. */
+/** Estimates on their way from one rule to the next, and the joins of subqueries. */
 class PlanningStateSuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
     super.beforeAll()
@@ -48,5 +48,17 @@ class PlanningStateSuite extends SpringbokTest {
     outer.handOver(PlanningEstimates(outer.lasting), plan)
     assert(inner.takeOver(physical(sub.clone())).isDefined)
     assert(outer.takeOver(physical(plan.clone())).isDefined)
+  }
+
+  test("the joins of a subquery get numbers of their query") {
+    def add(s: PlanningState) =
+      s.addJoin(new JoinState(s, _, "INNER", JoinTexts(Nil, Nil, None), JoinHint.NONE, None))
+    val (query, subquery) = (new PlanningState, new PlanningState)
+    val (own, below) = (add(query), add(subquery))
+    query.adopt(subquery)
+    query.adopt(subquery)
+    assert(subquery.filters eq query.filters)
+    assert(query.joins == Seq(own, below) && query.joins.map(_.id) == Seq(0, 1))
+    assert(add(subquery).id == 2)
   }
 }

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.springbok.record
 
 import org.apache.spark.sql.catalyst.expressions.{ExprId, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.JoinHint
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
 import org.scalatest.funsuite.AnyFunSuite
@@ -63,21 +62,5 @@ class QueryFiltersSuite extends AnyFunSuite {
     f.transition(s => Placed(s.placement.get))
     assert(f.recall(new Object).isEmpty && f.state.isInstanceOf[Placed])
     assert(f.recall(source).contains(decision) && f.reason == Reason.noSummary)
-  }
-
-  test("the joins of a subquery get numbers of their query") {
-    def add(s: PlanningState) =
-      s.addJoin(new JoinState(s, _, "INNER", JoinTexts(Nil, Nil, None), JoinHint.NONE, None))
-    val (query, subquery) = (new PlanningState, new PlanningState)
-    val (own, below) = (add(query), add(subquery))
-    query.adopt(subquery)
-    query.adopt(subquery)
-    assert(
-      (subquery.filters eq query.filters) && query.joins == Seq(own, below) && query.joins.map(_.id) == Seq(
-        0,
-        1
-      )
-    )
-    assert(add(subquery).id == 2)
   }
 }
