@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.catalyst
 
+import java.util.IdentityHashMap
+
 import scala.util.Try
 
 import org.apache.hadoop.fs.Path
@@ -138,15 +140,34 @@ object HiveScan {
     !table.tableMeta.unsupportedFeatures.contains("storage handler")
 }
 
-/** Kinds of leaves with the names of their columns. */
-private[springbok] object LeafNames {
+/**
+ * Which of some logical plans compute the same rows. Canonical forms are expensive and are made on demand, only of plans with
+ * equal leaves. A stage stands for the plan that it was made from.
+ */
+final private[springbok] class EqualPlans[P <: LogicalPlan](plans: => Seq[P]) {
+  private lazy val byLeaves = plans.groupBy(EqualPlans.leaves)
+  private val canonical = new IdentityHashMap[LogicalPlan, LogicalPlan]()
 
-  /**
-   * A cheap value that is the same for equal plans, and another one for most others. A stage stands for the plan that it was
-   * made from.
-   */
-  def of(plan: LogicalPlan): Seq[Seq[String]] = plan.collectLeaves().flatMap {
-    case s: LogicalQueryStage => of(s.logicalPlan)
+  /** Those that read what this plan reads. */
+  def alike(plan: LogicalPlan): Seq[P] = byLeaves.getOrElse(EqualPlans.leaves(plan), Nil)
+
+  /** Those that are equal to this plan, which may be one of them. */
+  def of(plan: LogicalPlan): Seq[P] = alike(plan) match {
+    case Seq(only) if only eq plan => Seq(only)
+    case all => all.filter(canonicalOf(_) == canonicalOf(plan))
+  }
+
+  private def canonicalOf(plan: LogicalPlan): LogicalPlan = canonical.computeIfAbsent(
+    plan,
+    _.transformUp { case s: LogicalQueryStage => s.logicalPlan }.canonicalized
+  )
+}
+
+private object EqualPlans {
+
+  /** Kinds of leaves with the names of their columns: cheap, the same for equal plans, and different for most others. */
+  def leaves(plan: LogicalPlan): Seq[Seq[String]] = plan.collectLeaves().flatMap {
+    case s: LogicalQueryStage => leaves(s.logicalPlan)
     case leaf => Seq(leaf.getClass.getName +: leaf.output.map(_.name))
   }
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import java.util.IdentityHashMap
-
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
@@ -14,8 +12,8 @@ import org.apache.spark.sql.execution.datasources.FileSourceStrategy
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{
+  EqualPlans,
   ExpressionLabel,
-  LeafNames,
   OtherColumnarRules,
   ResultLimit,
   SparkLimits,
@@ -85,20 +83,16 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
   private def scansAreReplaced: Boolean = OtherColumnarRules.all.nonEmpty &&
     plan.collectLeaves().flatMap(FileSourceStrategy(_)).exists(OtherColumnarRules.replacing(_).isDefined)
 
-  private lazy val joinsOfTables =
-    plan.collect { case j: Join => LeafNames.of(j) }.groupBy(identity).map { case (t, all) => t -> all.size }
+  private val joins = new EqualPlans(plan.collect { case j: Join => j })
 
   /** Whether the plan seems to have the join more than once. */
-  def isRepeated(j: Join): Boolean = joinsOfTables.get(LeafNames.of(j)).exists(_ > 1)
+  def isRepeated(j: Join): Boolean = joins.alike(j).size > 1
 
   private lazy val prunings: Seq[DynamicPruningSubquery] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
     else plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d }))
 
-  private lazy val copiedJoins: Map[Seq[Seq[String]], Set[LogicalPlan]] = prunings
-    .flatMap(_.buildQuery.collect { case j: Join => j })
-    .groupBy(LeafNames.of)
-    .map { case (leaves, joins) => leaves -> joins.map(_.canonicalized).toSet }
+  private val copiedJoins = new EqualPlans(prunings.flatMap(_.buildQuery.collect { case j: Join => j }))
 
   /**
    * Whether dynamic partition pruning reads one of the join's keys, or has a copy of the join: Spark plans that copy, and
@@ -110,7 +104,7 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
       case _ => Nil
     }
     keys.exists(k => prunings.exists(_.buildKeys.exists(_.semanticEquals(k)))) ||
-    copiedJoins.get(LeafNames.of(j)).exists(_(j.canonicalized))
+    copiedJoins.of(j).nonEmpty
   }
 
   /** Joins of the plan that one broadcast of this side by these keys would serve, at least 1. */
@@ -175,36 +169,23 @@ private[joins] object JoinStates {
  * again in each branch of a union or each use of a CTE.
  */
 final private[springbok] class SharedBuildSides(plan: LogicalPlan) {
-  private type Side = (LogicalPlan, Seq[Expression])
-
-  /** Canonical forms are expensive: only sides of equal leaves are compared. */
-  private lazy val alike: Map[Seq[Seq[String]], Seq[Side]] = {
-    val sides = plan.collect { case j @ ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) =>
-      Seq(j.left -> lk, j.right -> rk)
-    }.flatten
-    sides
+  private lazy val keys: Seq[(LogicalPlan, Seq[Expression])] =
+    plan
+      .collect { case j @ ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) => Seq(j.left -> lk, j.right -> rk) }
+      .flatten
       .filterNot { case (side, _) => joins(side) }
-      .groupBy { case (side, _) => LeafNames.of(side) }
-      .filter(_._2.size > 1)
-  }
-
-  private lazy val uses: Map[Side, Int] =
-    alike.values.flatten.toSeq.groupBy { case (side, keys) => canonical(side, keys) }.map { case (b, same) =>
-      b -> same.size
-    }
+  private val sides = new EqualPlans(keys.map(_._1))
 
   /** Joins that a broadcast of this side by these keys would serve, at least 1. */
-  def of(side: LogicalPlan, keys: Seq[Expression]): Int =
-    if (alike.isEmpty || joins(side) || !alike.contains(LeafNames.of(side))) 1
-    else uses.getOrElse(canonical(side, keys), 1)
+  def of(side: LogicalPlan, by: Seq[Expression]): Int =
+    if (joins(side) || sides.alike(side).size < 2) 1
+    else {
+      val same = sides.of(side)
+      math.max(1, keys.count { case (s, k) => same.exists(_ eq s) && normal(s, k) == normal(side, by) })
+    }
 
-  private val rows = new IdentityHashMap[LogicalPlan, LogicalPlan]()
-
-  private def canonical(side: LogicalPlan, keys: Seq[Expression]): Side = {
-    // A stage that has started stands for the plan that it was made of.
-    def planned(p: LogicalPlan) = p.transformUp { case s: LogicalQueryStage => s.logicalPlan }.canonicalized
-    rows.computeIfAbsent(side, planned(_)) -> keys.map(QueryPlan.normalizeExpressions(_, side.output))
-  }
+  private def normal(side: LogicalPlan, keys: Seq[Expression]): Seq[Expression] =
+    keys.map(QueryPlan.normalizeExpressions(_, side.output))
 
   private def joins(p: LogicalPlan): Boolean = p.exists {
     case _: Join => true

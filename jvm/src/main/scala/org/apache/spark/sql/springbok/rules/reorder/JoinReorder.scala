@@ -1,7 +1,5 @@
 package org.apache.spark.sql.springbok.rules.reorder
 
-import java.util.IdentityHashMap
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.SparkSession
@@ -10,9 +8,9 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.{
   CannotRaise,
   DeferredErrors,
+  EqualPlans,
   ExpressionLabel,
   FileTable,
-  LeafNames,
   OrderDependent,
   TableName
 }
@@ -145,24 +143,20 @@ private[springbok] object RelationName {
  * joins stay as they are, and so do equal joins of the query.
  */
 final private[reorder] class RepeatedJoins(plan: LogicalPlan) {
-  private lazy val copies: IdentityHashMap[LogicalPlan, Seq[Join]] = {
-    val found = new IdentityHashMap[LogicalPlan, Seq[Join]]()
-    val joins = plan.collectWithSubqueries { case j: Join => j }
-    // Canonical forms are expensive: only joins of equal leaves are compared.
-    for (
-      alike <- joins.groupBy(LeafNames.of).values if alike.size > 1;
-      same <- alike.groupBy(_.canonicalized).values
-    )
-      same.foreach(found.put(_, same): Unit)
-    found
-  }
+  private val joins = new EqualPlans(plan.collectWithSubqueries { case j: Join => j })
 
   /** Whether a subquery that is planned already has the same join. */
-  def isPlanned(join: LogicalPlan): Boolean =
-    copies.getOrDefault(join, Nil).size > 1 && copies.get(join).exists(JoinState.of(_).isDefined)
+  def isPlanned(top: LogicalPlan): Boolean = {
+    val same = copies(top)
+    same.size > 1 && same.exists(JoinState.of(_).isDefined)
+  }
 
   /** Whether the query has a join more often than the joins above that it belongs to. */
-  def moreOftenThan(top: LogicalPlan, join: Join): Boolean = of(join) > of(top)
+  def moreOftenThan(top: LogicalPlan, join: Join): Boolean =
+    math.max(1, copies(join).size) > math.max(1, copies(top).size)
 
-  private def of(join: LogicalPlan): Int = math.max(1, copies.getOrDefault(join, Nil).size)
+  private def copies(p: LogicalPlan): Seq[Join] = p match {
+    case j: Join => joins.of(j)
+    case _ => Nil
+  }
 }
