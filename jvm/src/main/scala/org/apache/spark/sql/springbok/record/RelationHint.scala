@@ -12,11 +12,14 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
  *   Some(true): filters are applied to the relation whatever they cost; Some(false): none is applied to it
  * @param shuffles
  *   whether the relation is joined without a broadcast, by the cheapest strategy that is left
+ * @param straight
+ *   whether the relation is joined where the query joins it
  */
 final class RelationHint(
     val creates: Boolean,
     val target: Option[Boolean],
     val shuffles: Boolean = false,
+    val straight: Boolean = false,
     strategy: Option[JoinStrategyHint] = None
 ) extends HintInfo(strategy) {
 
@@ -25,24 +28,30 @@ final class RelationHint(
     other match {
       case f: RelationHint =>
         if (target.exists(t => f.target.contains(!t))) handler.hintOverridden(f)
-        new RelationHint(creates || f.creates, target.orElse(f.target), shuffles || f.shuffles, merged)
-      case _ => new RelationHint(creates, target, shuffles, merged)
+        new RelationHint(
+          creates || f.creates,
+          target.orElse(f.target),
+          shuffles || f.shuffles,
+          straight || f.straight,
+          merged
+        )
+      case _ => new RelationHint(creates, target, shuffles, straight, merged)
     }
   }
 
   // Spark keeps a node of a plan if its replacement is equal to it.
   override def canEqual(other: Any): Boolean = other.isInstanceOf[RelationHint]
   override def equals(other: Any): Boolean = other match {
-    case f: RelationHint =>
-      (creates, target, shuffles, strategy) == ((f.creates, f.target, f.shuffles, f.strategy))
+    case f: RelationHint => wishes == f.wishes
     case _ => false
   }
-  override def hashCode: Int = (creates, target, shuffles, strategy).hashCode
+  override def hashCode: Int = wishes.hashCode
+  private def wishes = (creates, target, shuffles, straight, strategy)
 
   override def toString: String = {
     val names = Option.when(creates)("runtime_filter") ++
       target.map(if (_) "runtime_filter_target" else "no_runtime_filter_target") ++
-      Option.when(shuffles)("shuffle")
+      Option.when(shuffles)("shuffle") ++ Option.when(straight)("straight_join")
     names.mkString("(", ", ", ")")
   }
 }
@@ -60,6 +69,9 @@ object RelationHint {
 
   /** Joins the relation without a broadcast, as Impala's hint of this name. */
   val SHUFFLE = new RelationHint(creates = false, target = None, shuffles = true)
+
+  /** Joins the relation where the query joins it, as Impala's hint of this name does for a whole FROM. */
+  val STRAIGHT_JOIN = new RelationHint(creates = false, target = None, straight = true)
 
   /** Whether the query asks for a join of this relation without a broadcast. */
   def shuffles(relation: Option[HintInfo]): Boolean = relation.exists {

@@ -26,9 +26,10 @@ import org.apache.spark.unsafe.types.UTF8String
  *   - `NO_RUNTIME_FILTER_TARGET(t)`: no filter is applied to `t`.
  *   - `SHUFFLE(t)`: neither side of a join of `t` is broadcast. Costs decide whether it is hashed or merged. Impala's hint of
  *     this name means the same.
+ *   - `STRAIGHT_JOIN`: the joins of the FROM stay in the order in which the query has them, as with Impala. It takes no name.
  *
  * Names match as in Spark's join hints: a relation or its alias within the query's own FROM. A hint without a name means the
- * whole FROM. Hints override costs, but never the conditions for a right answer or the limits of a query's filters.
+ * whole FROM; `STRAIGHT_JOIN` is a hint on each of its relations, since Spark takes hints to the joins of relations. Hints override costs, but never the conditions for a right answer or the limits of a query's filters.
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
  *
@@ -40,7 +41,8 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     "RUNTIME_FILTER" -> RelationHint.RUNTIME_FILTER,
     "RUNTIME_FILTER_TARGET" -> RelationHint.RUNTIME_FILTER_TARGET,
     "NO_RUNTIME_FILTER_TARGET" -> RelationHint.NO_RUNTIME_FILTER_TARGET,
-    "SHUFFLE" -> RelationHint.SHUFFLE
+    "SHUFFLE" -> RelationHint.SHUFFLE,
+    "STRAIGHT_JOIN" -> RelationHint.STRAIGHT_JOIN
   )
 
   override def apply(plan: LogicalPlan): LogicalPlan =
@@ -54,11 +56,27 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
       hints.get(key(h)).fold[LogicalPlan](h) { hint =>
         val parameters = SparkPlanning.hintParameters(h)
         val relations = parameters.flatMap(name)
-        if (parameters.isEmpty) ResolvedHint(h.child, hint)
+        if (hint.straight) if (parameters.isEmpty) ofEach(h.child, hint) else h
+        else if (parameters.isEmpty) ResolvedHint(h.child, hint)
         else if (relations.size < parameters.size) h
         else new Named(h.name, parameters, relations, hint, conf).in(h.child)
       }
     }
+
+  /** The joins of a FROM, each of whose relations has the hint. */
+  private def ofEach(from: LogicalPlan, hint: RelationHint): LogicalPlan = {
+    def relation(p: LogicalPlan): LogicalPlan = p match {
+      case j: Join => j.mapChildren(relation)
+      case ResolvedHint(r, other) => ResolvedHint(r, hint.merge(other, conf.hintErrorHandler))
+      case r => ResolvedHint(r, hint)
+    }
+    def joins(p: LogicalPlan): LogicalPlan = p match {
+      case j: Join => relation(j)
+      case _: View | _: UnresolvedWith | _: SubqueryAlias | _: LeafNode => p
+      case other => other.mapChildren(joins)
+    }
+    joins(from)
+  }
 
   private def name(parameter: Expression): Option[Seq[String]] = parameter match {
     case a: UnresolvedAttribute => Some(a.nameParts)

@@ -266,6 +266,7 @@ class ReorderJoinsSuite extends SpringbokTest {
 
   test("hints keep the order") {
     left("USER_HINT", s"SELECT /*+ BROADCAST(o) */ count(*) $bad $one")
+    left("USER_HINT", s"SELECT /*+ STRAIGHT_JOIN */ count(*) $bad $one")
     left("USER_HINT", s"SELECT /*+ MERGE(n) */ count(*) $bad $one")
   }
 
