@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide}
+import org.apache.spark.sql.springbok.cost.CostConstants._
 import org.apache.spark.sql.springbok.cost.JoinCost._
 import org.apache.spark.sql.springbok.cost.RuledOut.{Impossible, Unwise}
 import org.apache.spark.sql.springbok.cost.Strategy._
@@ -45,7 +46,7 @@ private[cost] object Alternatives {
   }
 
   private def nestedLoop(in: JoinInput, side: BuildSide): Alternative = {
-    val compared = "pairs of rows" -> pairs(in.left, in.right, nestedLoopPair)
+    val compared = "pairs of rows" -> pairs(in.left, in.right, nestedLoopPairNs)
     Alternative(
       NestedLoop(side),
       sent(in, side) :+ compared :+ stage(in),
@@ -58,7 +59,7 @@ private[cost] object Alternatives {
       everyPair(in).orElse(Option.when(!in.capabilities.cartesian)(Impossible(Reason.notInner)))
     val terms = Seq(
       "network" -> cartesianReads(in.left, in.right, in.cluster),
-      "pairs of rows" -> pairs(in.left, in.right, cartesianPair),
+      "pairs of rows" -> pairs(in.left, in.right, cartesianPairNs),
       "tasks" -> cartesianTasks(in.left, in.right, in.cluster)
     )
     Alternative(Cartesian, terms, why)

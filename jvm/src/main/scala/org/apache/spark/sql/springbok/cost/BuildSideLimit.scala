@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
-import org.apache.spark.sql.springbok.cost.JoinCost.{hashTableOverhead, relationOverhead}
+import org.apache.spark.sql.springbok.cost.CostConstants.{hashTableOverhead, relationOverhead}
 import org.apache.spark.sql.springbok.reason.Reason
 
 /** Which build sides are too large to be held in memory. */

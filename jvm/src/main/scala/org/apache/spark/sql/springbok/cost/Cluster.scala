@@ -45,14 +45,14 @@ final case class Cluster(
 
   /** Most bytes of a broadcast whose relation may take this fraction of the smaller heap. */
   def heapLimit(fraction: Double): Double =
-    smallerHeap * fraction * JoinCost.relationOverhead / JoinCost.hashTableOverhead
+    smallerHeap * fraction * CostConstants.relationOverhead / CostConstants.hashTableOverhead
 
   /**
    * Bytes that the relation of a few rows counts as. Spark allocates a page for it, which is 64 MB in any heap of 2 GB or
    * more: 20 small relations take more than most large ones.
    */
   def leastRelation: Double =
-    math.min(64.0 * (1 << 20), smallerHeap / 32) / JoinCost.hashTableOverhead
+    math.min(64.0 * (1 << 20), smallerHeap / 32) / CostConstants.hashTableOverhead
 
   /** Most bytes that the tasks of a stage may send to the driver: limited by the setting, and by a small fraction of its heap. */
   def mergeLimit(bytes: Long): Long = math.min(bytes, driverHeap / 20)

@@ -1,30 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
-/**
- * What a row costs on its way from the scan to the join, and what testing it costs, in ns of one core. These are orders of
- * magnitude, measured on TPC-H. What matters is that a shuffle costs as much as dozens of tests, and a broadcast lookup as
- * much as a few.
- */
+/** What testing and looking up a row costs, in ns of one core, and what its removal saves. */
 object FilterCost {
-  val shuffle = 300.0
-  val sort = 300.0
-  val aggregate = 80.0
-  val window = 150.0
-
-  /** Looking a row up in another join's shuffled hash table, or in a broadcast relation of unknown size. */
-  val probe = 40.0
-  val merge = 30.0
-
-  /**
-   * What a row saves that is removed below joins whose strategies are not chosen yet: some lookups, for it may not be sent
-   * at all. TPC-H q7 at scale 1: the gate of filters counts 100 ns for it.
-   */
-  val undecided = 100.0
-  val collect = 500.0
-  val project = 2.0
-
-  /** Reading and decoding a value of a column. */
-  val decode = 25.0
 
   /**
    * Looking one row up in a broadcast relation with this number of keys. Measured with 40 million lookups on one core, one in
@@ -42,21 +19,12 @@ object FilterCost {
   /** Whether Spark keeps a relation with this number of integral keys within this range in an array. */
   def dense(range: Double, keys: Double): Boolean = range < math.max(1024.0, 4 * keys)
 
-  /** The time to place a filter, as a fraction of the time to plan and schedule a stage. */
-  val localShare = 0.05
-
-  /** The fraction of rows that is assumed to pass a filter if nothing is known. */
-  val unknownRetained = 0.5
-
   /** Testing one row against a bloom filter of this size. The larger it is, the more tests miss the caches. */
   def test(bloomBytes: Long): Double =
     if (bloomBytes <= (256L << 10)) 6 else if (bloomBytes <= (2L << 20)) 10 else 20
 
   /** Testing one row against a bitmap of this size: a bound and a bit. */
   def testBitmap(bytes: Long): Double = test(bytes) / 3
-
-  /** Comparing one value with a bound. */
-  val compare = 2.0
 
   /** Whether the rejected rows save more than testing all rows costs, with a margin for the estimate. */
   def pays(retained: Double, savedNs: Double, testNs: Double): Boolean =

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.cost
 
+import org.apache.spark.sql.springbok.cost.CostConstants._
+
 /**
  * Impala's cost of distributing a join (`DistributedPlanner.createHashJoinFragment`): bytes sent over the network plus
  * bytes inserted into hash tables. Pure functions: numbers in, numbers out; -1 is an unknown cost, as in Impala.
@@ -70,27 +72,10 @@ object JoinCost {
       "sorting" -> Seq(left, right).filterNot(_.layout.sorted).map(_.bytes).sum * sortShare
     )
 
-  /** Cost of sorting a byte relative to that of sending it. */
-  val sortShare = 1.0
-
-  /**
-   * Part of a broadcast's cost that the driver bears alone, relative to one core's share of a shuffle of the same bytes:
-   * collecting a row and building the table measured 0.4 to 0.55 µs; writing it in a shuffle and reading it 0.45 to 0.65 µs
-   * of one core (`benchmarks/studies/join_choice.py`, 1e5 to 3e7 rows of two columns).
-   */
-  val driverShare = 0.75
-
-  /**
-   * Cost of an exchange that does not depend on its rows: the time to plan and schedule a stage, in which all cores of
-   * the cluster could have sent so many bytes each. What makes a broadcast the best for tiny inputs, as Impala's
-   * `EXEC_SINGLE_NODE_ROWS_THRESHOLD` does.
-   */
-  val stageBytesPerCore: Double = 8.0 * (1 << 20)
-
   /**
    * Cost of fixed stages of a strategy: one for a broadcast, one for each side that is sent, on all cores.
    */
-  def stages(exchanges: Int, cluster: Cluster): Double = exchanges * stageBytesPerCore * cluster.cores
+  def stages(exchanges: Int, cluster: Cluster): Double = exchanges * stageNs / nsPerByte * cluster.cores
 
   /**
    * Cost of cores that stay idle because rows lie in fewer partitions than there are cores: what is read and looked up
@@ -104,12 +89,9 @@ object JoinCost {
 
   /**
    * Cost of a join that compares every pair of rows, without what is sent.
-   *
-   * @param perPair
-   *   bytes that could be sent in the time that one pair takes
    */
-  def pairs(left: Side, right: Side, perPair: Double): Double =
-    (for (l <- left.rows; r <- right.rows) yield l * r * perPair).getOrElse(Unknown)
+  def pairs(left: Side, right: Side, pairNs: Double): Double =
+    (for (l <- left.rows; r <- right.rows) yield l * r * pairNs / nsPerByte).getOrElse(Unknown)
 
   /**
    * Cost of the rows that a lookup finds after the first. A hash table fetches each of them from memory, except for the part
@@ -122,21 +104,8 @@ object JoinCost {
    */
   def chains(probe: Side, pairs: Option[Double], table: Double): Double = {
     val fetched = math.max(0.0, 1 - cacheBytes / math.max(1.0, table))
-    pairs.fold(0.0)(n => math.max(0.0, n - probe.rows.getOrElse(n)) * fetched * chainedPair)
+    pairs.fold(0.0)(n => math.max(0.0, n - probe.rows.getOrElse(n)) * fetched * chainedPairNs / nsPerByte)
   }
-
-  /**
-   * Bytes that could be sent while such a row is fetched: measured 5 ns more than in a merge where rows of a key came in
-   * together, 150 ns where they did not (1 to 5 million rows with 100 to 1,000 of a key).
-   */
-  val chainedPair = 3.0
-
-  /** The same rows, apart: 6 ns in tables of 2 MB, 45 of 10 MB, 130 of 50 MB. */
-  val cacheBytes: Double = 8.0 * (1 << 20)
-
-  /** A broadcast nested loop join tests its condition on two rows side by side; a cartesian one joins them first. */
-  val nestedLoopPair = 3.0
-  val cartesianPair = 9.0
 
   /** Bytes that a cartesian product reads: the right side once for each partition of the left. */
   def cartesianReads(left: Side, right: Side, cluster: Cluster): Double =
@@ -145,23 +114,17 @@ object JoinCost {
 
   /**
    * Cost of the tasks of a cartesian product, one for each partition of the left with each of the right. A task is charged
-   * as one of a stage that has a task on every core ([[stageBytesPerCore]]).
+   * as one of a stage that has a task on every core.
    */
   def cartesianTasks(left: Side, right: Side, cluster: Cluster): Double =
     if (left.bytes < 0 || right.bytes < 0) Unknown
-    else partitions(left, cluster) * partitions(right, cluster) * stageBytesPerCore
+    else partitions(left, cluster) * partitions(right, cluster) * stageNs / nsPerByte
 
   /** Partitions of a side; at least one for each core where nobody has counted them. */
   private def partitions(side: Side, cluster: Cluster): Double =
     side.layout.partitions.fold(math.max(cluster.cores.toDouble, side.bytes / scanPartition))(_.toDouble)
 
   private val scanPartition = 128.0 * (1 << 20)
-
-  /** Memory that a broadcast relation takes, relative to the bytes of its rows: Impala's margin. */
-  val relationOverhead = 1.1
-
-  /** Memory that a hash table takes, relative to the bytes of its rows: pointers, load factor, growth. */
-  val hashTableOverhead = 2.0
 
   /**
    * Bytes of the largest partition of a build side of so many bytes.
@@ -214,26 +177,10 @@ object JoinCost {
 
   /** A merged partition may be larger than the advisory size by this: `ShufflePartitionsUtil.MERGED_PARTITION_FACTOR`. */
   private val mergedOverAdvisory = 1.2
-
-  /** The largest of a table's buckets, relative to their mean. */
-  val skew = 4.0
-
-  /** Rows in memory take up to this times the bytes of their compressed shuffle blocks. */
-  val compression = 4.0
 }
 
-/**
- * Cost of the two ways to write a shuffle, in ns of one core. Measured on rows of 20 to 120 bytes in 200 partitions: with one
- * file per partition, each file takes 0.6 to 1 ms, whatever is in it. Sorting takes 120 ns more per row. At 5,000 rows per
- * file both cost the same.
- */
+/** Cost of the two ways to write a shuffle, in ns of one core. */
 object ShuffleWriteCost {
-
-  /** Making a file for a partition, and concatenating it with the others. */
-  val file = 600e3
-
-  /** Sorting a row by its partition in memory. */
-  val sort = 120.0
 
   /**
    * Savings of sorting the rows instead of writing one file per partition; negative if sorting costs more.
@@ -243,5 +190,6 @@ object ShuffleWriteCost {
    * @param tasks
    *   that write the shuffle
    */
-  def saved(rows: Double, tasks: Double, partitions: Int): Double = tasks * partitions * file - rows * sort
+  def saved(rows: Double, tasks: Double, partitions: Int): Double =
+    tasks * partitions * shuffleFileNs - rows * shuffleSortNs
 }

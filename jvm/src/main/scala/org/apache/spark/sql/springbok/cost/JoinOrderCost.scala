@@ -2,6 +2,8 @@ package org.apache.spark.sql.springbok.cost
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.springbok.cost.CostConstants._
+
 /** An order of joins: which sets are joined with which. */
 sealed trait JoinTree {
   def set: Long
@@ -36,9 +38,16 @@ object JoinTree {
  *   largest build side of a broadcast, bytes in memory
  * @param waitNs
  *   ns for which all cores wait where a build side waits for another stage
+ * @param mostRetained
+ *   part of the rows; a filter that is expected to leave more is not made
  */
-final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Double, waitNs: Double) {
-  import JoinOrderCost._
+final class JoinOrderCost(
+    graph: JoinGraph,
+    cluster: Cluster,
+    broadcastBytes: Double,
+    waitNs: Double,
+    mostRetained: Double
+) {
 
   /** One join: its cost; and the relation whose scan its filter reaches, with the part of the rows that it keeps. */
   private case class Step(cost: Double, probe: Long, filter: Option[(Int, Double)])
@@ -47,7 +56,8 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
   private val unfiltered = mutable.HashMap.empty[(Long, Long), Step]
 
   /** The same costs of other relations. */
-  def of(other: JoinGraph): JoinOrderCost = new JoinOrderCost(other, cluster, broadcastBytes, waitNs)
+  def of(other: JoinGraph): JoinOrderCost =
+    new JoinOrderCost(other, cluster, broadcastBytes, waitNs, mostRetained)
 
   /** Cost of a whole order. */
   def apply(tree: JoinTree): Double = total(tree, Map.empty)
@@ -91,7 +101,7 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     val out = rows(probe | build, retained) * outputNs
     graph.keyOf(probe, build) match {
       // A nested loop.
-      case None => Step(out + p * n * pairNs + waiting, probe, None)
+      case None => Step(out + p * n * nestedLoopPairNs + waiting, probe, None)
       case Some((i, domain)) =>
         val part = math.min(1.0, n / math.max(1.0, domain))
         val filter = Option.when(part < mostRetained && graph.relations(i).filterable)(i -> part)
@@ -105,8 +115,8 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
           lookups(passed(ahead)) + tests(ahead) + waiting
         val shuffled =
           JoinCost.sum(JoinCost.partitioned(side(probe, passed(filter)), side(build, n))) * nsPerByte +
-            lookups(passed(filter)) + tests(filter) + stageNs * cluster.cores
-        val fits = graph.bound(build) * graph.rowBytes(build) * JoinCost.relationOverhead <= broadcastBytes
+            lookups(passed(filter)) + tests(filter) + 2 * stageNs * cluster.cores
+        val fits = graph.bound(build) * graph.rowBytes(build) * relationOverhead <= broadcastBytes
         if (fits && broadcast <= shuffled) Step(out + broadcast, probe, ahead)
         else Step(out + shuffled, probe, filter)
     }
@@ -117,31 +127,4 @@ final class JoinOrderCost(graph: JoinGraph, cluster: Cluster, broadcastBytes: Do
     Side(SideSize(Some(rows), math.max(leastRowBytes, graph.rowBytes(set)), None))
 
   private def several(set: Long): Boolean = (set & (set - 1)) != 0
-}
-
-object JoinOrderCost {
-
-  /** A byte that is sent or built into a table: 300 ns for a row of about 75 bytes ([[FilterCost.shuffle]]). */
-  val nsPerByte = 4.0
-
-  /**
-   * Bytes that a row is charged for at least: rows of two columns measured 0.45 to 0.65 µs in a shuffle and as much on the
-   * driver ([[JoinCost.driverShare]]).
-   */
-  val leastRowBytes = 110.0
-
-  /** A row of a join's result: copied, and its columns read again. */
-  val outputNs = 20.0
-
-  /** A pair of rows in a nested loop. */
-  val pairNs = 5.0
-
-  /** Planning and scheduling two stages more. */
-  val stageNs = 1e8
-
-  /** Reading a row from a file. */
-  val scanNs = 50.0
-
-  /** A filter that is expected to leave more is not made. */
-  val mostRetained = 0.9
 }

@@ -79,7 +79,7 @@ final case class SideSize(
   }
 
   /** Bytes of a hash table of it, with pointers and free slots. */
-  def table: Double = bytes * tableShare * JoinCost.hashTableOverhead
+  def table: Double = bytes * tableShare * CostConstants.hashTableOverhead
 
   /**
    * Bytes that a broadcast of it is charged for: the geometric mean of what is expected and what is possible. The driver

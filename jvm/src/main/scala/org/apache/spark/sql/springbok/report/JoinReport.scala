@@ -7,7 +7,15 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight, BuildSide
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkAdaptive}
-import org.apache.spark.sql.springbok.cost.{Alternative, JoinChoice, JoinCost, JoinInput, Side, Strategy}
+import org.apache.spark.sql.springbok.cost.{
+  Alternative,
+  CostConstants,
+  JoinChoice,
+  JoinCost,
+  JoinInput,
+  Side,
+  Strategy
+}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState, PlanningState, RelationHint}
 import org.apache.spark.sql.springbok.report.model.{AlternativeEntry, JoinEntry, ReasonEntry, SideEntry}
@@ -165,7 +173,7 @@ final private[springbok] class JoinReport(
     decision(j, Some(n)).flatMap(_.input).flatMap { in =>
       join(n) match {
         case b: BroadcastHashJoinExec =>
-          in.sides(b.buildSide).size.boundTable.map(_ * JoinCost.relationOverhead)
+          in.sides(b.buildSide).size.boundTable.map(_ * CostConstants.relationOverhead)
         // The tables of the partitions that one executor's cores work on at a time.
         case s: ShuffledHashJoinExec => in.hashTable(s.buildSide).map(_ * in.cluster.coresPerExecutor)
         case _ => None

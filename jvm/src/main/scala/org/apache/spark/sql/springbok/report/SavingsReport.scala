@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.CostConstants
 import org.apache.spark.sql.springbok.record.JoinState
 import org.apache.spark.sql.springbok.report.model.SavedEntry
 import org.apache.spark.sql.springbok.stats.estimate.Estimate
@@ -42,7 +42,7 @@ final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumb
     val skipped = rowsSkipped(on.last, came, filters)
     val gone = came - passed + skipped
     val nsARow = filters.flatMap(f => Option(f.info)).map(_.saving.ns).maxOption.getOrElse(0.0)
-    val ns = gone * nsARow + skipped * columns * FilterCost.decode
+    val ns = gone * nsARow + skipped * columns * CostConstants.decodeNs
     val moved = if (filters.exists(joinsBeyond(on.head, _))) gone * shuffledBytes(on.head, passed) else 0.0
     Saved(skipped, came - passed, moved, ns / 1e6)
   }

@@ -72,16 +72,16 @@ class JoinChoiceSuite extends AnyFunSuite {
     assert(
       JoinCost.sum(
         JoinCost.broadcast(side(100), cluster)
-      ) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * JoinCost.driverShare
+      ) == 100 * 10 + 100 * 10 * 2 + 100 * 10 * 4 * CostConstants.driverShare
     )
     // Executors without a task of the probe side fetch nothing.
     def probed(by: Double) = JoinCost.sum(JoinCost.broadcast(side(100), cluster, Some(by)))
-    assert(probed(3) == 100 * 3 + 100 * 3 * 2 + 100 * 10 * 4 * JoinCost.driverShare)
+    assert(probed(3) == 100 * 3 + 100 * 3 * 2 + 100 * 10 * 4 * CostConstants.driverShare)
     assert(probed(11) == JoinCost.sum(JoinCost.broadcast(side(100), cluster)))
     // Where the driver is the executor nothing is sent.
     val local = cluster.copy(executors = 1, local = true)
     assert(JoinCost.broadcast(side(100), local, Some(1)) == JoinCost.broadcast(side(100), local))
-    assert(JoinCost.sum(JoinCost.broadcast(side(100), local)) == 100 * 4 * JoinCost.driverShare)
+    assert(JoinCost.sum(JoinCost.broadcast(side(100), local)) == 100 * 4 * CostConstants.driverShare)
   }
 
   test("a small side is broadcast, two large ones are partitioned, more nodes turn the scale") {
@@ -222,7 +222,7 @@ class JoinChoiceSuite extends AnyFunSuite {
     // All but one of the probe side's partitions are empty: the others hold 60 MB of the build side.
     val skewed = (300 * mb).toLong +: Seq.fill(199)(0L)
     assert(math.abs(largest(Some(skewed)) - 300 * mb) <= 5 * mb)
-    assert(largest(Some(Seq(1L))) == largest(None) && largest(None) == 1000 * mb / 200 * JoinCost.skew)
+    assert(largest(Some(Seq(1L))) == largest(None) && largest(None) == 1000 * mb / 200 * CostConstants.skew)
   }
 
   // A computed string that looked short once filled the driver.
@@ -316,9 +316,15 @@ class JoinChoiceSuite extends AnyFunSuite {
       JoinChoice(pairs.on(right = few).copy(pairs = Some(1e12))).chosen == Strategy.Broadcast(BuildRight)
     )
     assert(JoinCost.chains(few, None, 1e9) == 0)
-    assert(JoinCost.chains(few, Some(1e9), JoinCost.cacheBytes) == 0)
-    val half = JoinCost.cacheBytes * 2
-    assert(JoinCost.chains(few, few.rows.map(_ + 100), half) == 100 * JoinCost.chainedPair / 2)
+    assert(JoinCost.chains(few, Some(1e9), CostConstants.cacheBytes) == 0)
+    val half = CostConstants.cacheBytes * 2
+    assert(
+      JoinCost.chains(
+        few,
+        few.rows.map(_ + 100),
+        half
+      ) == 100 * CostConstants.chainedPairNs / CostConstants.nsPerByte / 2
+    )
   }
 
   test("a wish for a shuffle rules broadcasts out, one for a merge rules hash tables out") {
@@ -449,7 +455,7 @@ class JoinChoiceSuite extends AnyFunSuite {
   test("buckets may be of unequal size, and nobody counts them") {
     def largest(build: Side) = input(side(1e6 * mb), build).largestPartition(BuildRight, 1000 * mb)
     val bucketed = side(1000 * mb, partitioned = true).laidOut(_.copy(partitions = Some(100)))
-    assert(largest(bucketed) == 10 * mb * JoinCost.skew)
+    assert(largest(bucketed) == 10 * mb * CostConstants.skew)
   }
 
   test("tiny inputs are not shuffled") {

@@ -18,7 +18,7 @@ class JoinOrderSearchSuite extends AnyFunSuite {
     )
   )
 
-  private def cost(g: JoinGraph) = new JoinOrderCost(g, cluster, 10e6, waitNs = 0)
+  private def cost(g: JoinGraph) = new JoinOrderCost(g, cluster, 10e6, waitNs = 0, mostRetained = 0.9)
 
   private def search(g: JoinGraph, most: Int) = new JoinOrderSearch(g, cost(g), most).best(inOrder(g))
 
@@ -127,7 +127,7 @@ class JoinOrderSearchSuite extends AnyFunSuite {
 
   test("a build side waits if it is a join, or if a filter reaches it") {
     val g = graph(Seq(1e6, 1e5, 10), (0, 1, 1e5), (1, 2, 1e3))
-    def cost(waitNs: Double) = new JoinOrderCost(g, cluster, 1e8, waitNs)
+    def cost(waitNs: Double) = new JoinOrderCost(g, cluster, 1e8, waitNs, 0.9)
     def waiting(t: JoinTree) = (cost(1e6)(t) - cost(0)(t)) / (1e6 * cluster.cores)
     val (bushy, deep) =
       (Node(Leaf(0), Node(Leaf(1), Leaf(2))), Node(Node(Leaf(0), Leaf(1)), Leaf(2)))

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.cost.{FilterCost, Filtered}
+import org.apache.spark.sql.springbok.cost.{CostConstants, Filtered}
 import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
 
 /**
@@ -46,7 +46,7 @@ final private[joins] class FiltersAbove private (found: => Seq[FiltersAbove.Redu
         val side = j.children(s.index)
         val here = passed(j, s.index, reductions).filter(r => reachesScan(side, r.column))
         val kept = math.max(Filtered.leastRetained, here.map(_.retained).product)
-        def pays = ForgoneFilter.pays(side, Filtered(kept), planning, FilterCost.undecided)
+        def pays = ForgoneFilter.pays(side, Filtered(kept), planning, CostConstants.undecidedNs)
         if (kept < 1 && pays) kept else 1.0
       }
 }

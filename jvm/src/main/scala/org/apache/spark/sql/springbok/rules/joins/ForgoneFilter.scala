@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.Sides
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.cost.{FilterCost, Filtered, JoinOrderCost}
+import org.apache.spark.sql.springbok.cost.{CostConstants, Filtered}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
@@ -40,9 +40,14 @@ private[joins] object ForgoneFilter {
    * @param rowNs
    *   what a row saves, in ns of one core
    */
-  def pays(p: LogicalPlan, f: Filtered, planning: JoinPlanning, rowNs: Double = FilterCost.shuffle): Boolean =
+  def pays(
+      p: LogicalPlan,
+      f: Filtered,
+      planning: JoinPlanning,
+      rowNs: Double = CostConstants.shuffleNs
+  ): Boolean =
     planning.stats(p).rows.exists { rows =>
-      val ns = (rows.value * rowNs + f.made * JoinOrderCost.nsPerByte) * (1 - f.retained)
+      val ns = (rows.value * rowNs + f.made * CostConstants.nsPerByte) * (1 - f.retained)
       ns / 1e6 / planning.cluster.cores >= planning.conf.getConf(FilterConf.MIN_BENEFIT_MS)
     }
 
@@ -83,7 +88,7 @@ private[joins] object ForgoneFilter {
         key.references.contains(e.toAttribute) && !e.exists(_.isInstanceOf[AggregateExpression])
       }
       val rows = stats(a.child).rows.filter(_ => by)
-      rows.map(_.value * FilterCost.aggregate / JoinOrderCost.nsPerByte)
+      rows.map(_.value * CostConstants.aggregateNs / CostConstants.nsPerByte)
     case _: LogicalRelation | _: DataSourceV2ScanRelation => Some(0.0)
     case _ => None
   }

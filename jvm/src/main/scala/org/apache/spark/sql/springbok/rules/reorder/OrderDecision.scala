@@ -7,6 +7,7 @@ import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, Re
 import org.apache.spark.sql.springbok.cost.{
   ChoicePolicy,
   Cluster,
+  CostConstants,
   JoinGraph,
   JoinKeys,
   JoinOrderCost,
@@ -45,7 +46,13 @@ private[springbok] object OrderDecision {
       JoinConf.broadcastBytes(conf, measured = false),
       conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
     )
-    val cost = new JoinOrderCost(graph, cluster, broadcastBytes, waitNs = leastMs * 1e6)
+    val cost = new JoinOrderCost(
+      graph,
+      cluster,
+      broadcastBytes,
+      waitNs = leastMs * 1e6,
+      1 - conf.getConf(FilterConf.MIN_REJECTION)
+    )
     lazy val fixedNs = fixed(b, stats, cluster)
     val cheap = if (forced) None else tooCheap(cost(b.tree), fixedNs, limits)
     cheap.map(left(b, _)).getOrElse {
@@ -84,8 +91,8 @@ private[springbok] object OrderDecision {
 
   /** What every order costs: the scans, and a stage of each. */
   private def fixed(b: JoinBlock, stats: PlanStats, cluster: Cluster): Double =
-    b.items.flatMap(ScannedTables(_)).map(stats(_).rows.fold(0.0)(_.value) * JoinOrderCost.scanNs).sum +
-      b.items.size * cluster.cores.toDouble * JoinOrderCost.stageNs / 5
+    b.items.flatMap(ScannedTables(_)).map(stats(_).rows.fold(0.0)(_.value) * CostConstants.scanNs).sum +
+      b.items.size * cluster.cores.toDouble * CostConstants.stageNs
 
   /** `lineitem, (orders, customer)`: what is joined with what. */
   private def label(b: JoinBlock, tree: JoinTree): String = {

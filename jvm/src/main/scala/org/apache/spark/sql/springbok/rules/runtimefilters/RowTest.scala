@@ -4,7 +4,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, CostConstants, FilterCost}
 import org.apache.spark.sql.springbok.keys.{
   BitmapContains,
   BloomContains,
@@ -120,8 +120,8 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
     val expected = worth.expected(None)
     KeyPredicates.literal(bound, key.dataType).map(c.predicate(key, _)).toRight(Reason.noSummary).flatMap { p =>
       if (!types(FilterType.MinMax)) Left(Reason.typesOff)
-      else if (pays(expected, FilterCost.compare)) Right(RowTest.Bound(c, p))
-      else Left(saves(expected, FilterCost.compare))
+      else if (pays(expected, CostConstants.compareNs)) Right(RowTest.Bound(c, p))
+      else Left(saves(expected, CostConstants.compareNs))
     }
   }
 

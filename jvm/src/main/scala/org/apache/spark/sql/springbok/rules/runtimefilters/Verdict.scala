@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.springbok.FilterInfo
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, CostConstants, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{BuildFacts, FilterEffect}
@@ -53,7 +53,7 @@ final private[springbok] class FilterWorth(val info: FilterInfo, key: Expression
 
   /** The fraction of rows that is expected to pass, by the build side's keys if they tell. */
   def expected(observed: Option[Double]): Double =
-    observed.orElse(info.record.expectedRetained).getOrElse(FilterCost.unknownRetained)
+    observed.orElse(info.record.expectedRetained).getOrElse(CostConstants.unknownRetained)
 
   def retainsTooMuch(retained: Double): Boolean = retained > 1 - info.minRejection && !regardless
 

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{JoinConf, StatsConf}
-import org.apache.spark.sql.springbok.cost.JoinCost
+import org.apache.spark.sql.springbok.cost.CostConstants
 import org.apache.spark.sql.springbok.stats.estimate.Source
 
 class JoinStrategySuite extends SpringbokTest {
@@ -91,7 +91,7 @@ class JoinStrategySuite extends SpringbokTest {
         .min > 40 * one.filter(_._1 == "broadcast hash").map(_._2).min
     )
     // Of a shuffle only the stages cost more: more cores wait while they are scheduled.
-    val stage = JoinCost.stageBytesPerCore * 2
+    val stage = CostConstants.stageNs / CostConstants.nsPerByte * 2
     val hash = (costs: Seq[(String, Double)], executors: Int) =>
       costs.filter(_._1 == "shuffled hash").map(_._2 - 2 * stage * executors)
     assert(hash(many, 50) == hash(one, 1))

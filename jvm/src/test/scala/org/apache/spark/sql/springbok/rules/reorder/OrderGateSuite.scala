@@ -22,7 +22,7 @@ class OrderGateSuite extends AnyFunSuite {
     val relations = IndexedSeq(Relation(1e7, 1e7, 40, filterable = false), first, second)
     val keys = new JoinKeys(IndexedSeq(3L, 5L), (_, _, _) => 1000, IndexedSeq(1L, 1L))
     val graph = new JoinGraph(relations, keys)
-    val cost = new JoinOrderCost(graph, cluster, 1e8, waitNs = 0)
+    val cost = new JoinOrderCost(graph, cluster, 1e8, waitNs = 0, mostRetained = 0.9)
     val block = JoinBlock(items, Nil, tree, hinted = false)
     val c = OrderCandidate(block, graph, cost, 1e8, other, OrderLimits(share, ms, cluster.cores))
     OrderGate.against(c).map(_.code)

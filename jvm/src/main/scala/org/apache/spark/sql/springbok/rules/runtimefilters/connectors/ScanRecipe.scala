@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.read.{
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2Strategy}
 import org.apache.spark.sql.springbok.catalyst.{Interrupted, ScanRows}
 import org.apache.spark.sql.springbok.conf.FilterConf
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.CostConstants
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushableKeys, PushedFilter, PushWay}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
@@ -182,7 +182,7 @@ final private[connectors] class RebuiltScan(b: BatchScanExec, table: Rebuildable
     val planning = if (plannedMs < RebuiltScan.quickMs) 0.0 else plannedMs
     val least = math.max(filter.conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble, planning)
     ScanRows(b.scan).filterNot(_ => filter.regardless).fold[Either[Reason, Unit]](Right(())) { rows =>
-      val read = rows.toDouble * b.output.size * FilterCost.decode / 1e6 / filter.cores
+      val read = rows.toDouble * b.output.size * CostConstants.decodeNs / 1e6 / filter.cores
       val benefit = (1 - filter.retained) * read
       Either.cond(benefit >= least, (), Reason.smallBenefit(benefit, least))
     }

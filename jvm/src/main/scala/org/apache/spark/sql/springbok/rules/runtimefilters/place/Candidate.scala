@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, ShuffledJoin}
 import org.apache.spark.sql.execution.springbok.{BuildSideExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, JoinSide, Sides}
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.CostConstants
 import org.apache.spark.sql.springbok.keys.{FilterKey, SourceKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{FilterTiming, JoinState, RelationHint, ScanWait}
@@ -113,7 +113,7 @@ final private[springbok] case class Candidate(
 
   /** The fraction of rows that is expected to pass. */
   def retained: Double = {
-    val matching = key.retained.getOrElse(FilterCost.unknownRetained)
+    val matching = key.retained.getOrElse(CostConstants.unknownRetained)
     matching + (1 - matching) * falsePositives
   }
 

@@ -18,7 +18,7 @@ import org.apache.spark.sql.springbok.catalyst.{
   Sides,
   TableName
 }
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.CostConstants
 import org.apache.spark.sql.springbok.cost.FilterCost.Saving
 import org.apache.spark.sql.springbok.keys.{FilterKey, TriedKey}
 import org.apache.spark.sql.springbok.reason.Reason
@@ -160,7 +160,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
   /** The time in ns for reading a row, as far as the scan can skip whole files or row groups by the key. */
   private def skippedNs(scan: SparkPlan, key: Expression): Double = {
     val part = FilterKey.prunable(key, scan).fold(0.0)(ScanConnector.of(scan).skips(_, planning.stats))
-    part * scan.output.size * FilterCost.decode
+    part * scan.output.size * CostConstants.decodeNs
   }
 
   /** What the filters of a join below save if their creation side is reduced: the next hop. */

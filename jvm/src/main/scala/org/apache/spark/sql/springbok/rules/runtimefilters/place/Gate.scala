@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.springbok.conf.FilterMode
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.CostConstants
 import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.reason.Reason
 
@@ -113,7 +113,7 @@ private[place] object Gate {
       val waits = !c.targets.exists(c.local)
       val least =
         if (c.key.hinted || planning.waiting.always) 0.0
-        else planning.minBenefitMs * (if (waits) 1.0 else FilterCost.localShare)
+        else planning.minBenefitMs * (if (waits) 1.0 else CostConstants.localShare)
       Either.cond(
         benefit >= least,
         c.copy(benefitMs = benefit, leastMs = least),

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleEx
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.window.{WindowExec, WindowGroupLimitExec}
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.cost.{CostConstants, FilterCost}
 import org.apache.spark.sql.springbok.keys.{FilterKey, KeyType}
 import org.apache.spark.sql.springbok.physical.PhysicalRows
 
@@ -30,7 +30,7 @@ final private[springbok] class OperatorCost(rows: PhysicalRows) {
   private def lookup(b: BroadcastHashJoinExec): Double = {
     val build = JoinSide.of(b.buildSide)
     val keys = Sides.keys(b)(build)
-    rows.side(b, build).flatMap(e => e.rows.map(e -> _.value)).fold(FilterCost.probe) { case (e, n) =>
+    rows.side(b, build).flatMap(e => e.rows.map(e -> _.value)).fold(CostConstants.probeNs) { case (e, n) =>
       val key = Option.when(keys.size == 1)(keys.head).filter(k => KeyType.isLong(k.dataType))
       val range =
         for (c <- key.flatMap(FilterKey.only).flatMap(e.columns.get); r <- c.range) yield r.width
@@ -43,14 +43,14 @@ private[springbok] object OperatorCost {
 
   /** The time for a row in an operator; in a broadcast join without the lookup. */
   def of(plan: SparkPlan): Double = plan match {
-    case _: ShuffleExchangeExec => FilterCost.shuffle
-    case _: BroadcastExchangeExec => FilterCost.collect
-    case _: SortExec => FilterCost.sort
-    case _: BaseAggregateExec => FilterCost.aggregate
-    case _: WindowExec | _: WindowGroupLimitExec => FilterCost.window
-    case _: ShuffledHashJoinExec | _: BroadcastNestedLoopJoinExec => FilterCost.probe
-    case _: SortMergeJoinExec => FilterCost.merge
-    case _: ProjectExec | _: FilterExec => FilterCost.project
+    case _: ShuffleExchangeExec => CostConstants.shuffleNs
+    case _: BroadcastExchangeExec => CostConstants.collectNs
+    case _: SortExec => CostConstants.sortNs
+    case _: BaseAggregateExec => CostConstants.aggregateNs
+    case _: WindowExec | _: WindowGroupLimitExec => CostConstants.windowNs
+    case _: ShuffledHashJoinExec | _: BroadcastNestedLoopJoinExec => CostConstants.probeNs
+    case _: SortMergeJoinExec => CostConstants.mergeNs
+    case _: ProjectExec | _: FilterExec => CostConstants.projectNs
     case _ => 0
   }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, FilterWait}
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, CostConstants}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.physical.SeparateStage
 import org.apache.spark.sql.springbok.reason.Reason
@@ -126,7 +126,7 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
       retained <- planning.selectivity
         .retained(j, side, on)
         .map(_.fraction)
-        .orElse(Option.when(hinted)(FilterCost.unknownRetained))
+        .orElse(Option.when(hinted)(CostConstants.unknownRetained))
       if hinted || planning.selectivity.selects(j, side, on)
     } yield planning.ms((1 - retained) * targets.of(j, side.other, key).map(_.benefitNs).sum)
     benefits.maxOption.map(Reader(state, side, g.groups, _, hinted))
@@ -136,7 +136,7 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
   private def costMs(groups: SparkPlan): Double =
     planning.rows
       .risked(groups)
-      .fold(Double.PositiveInfinity)(n => planning.ms(n * FilterCost.shuffle)) + planning.minBenefitMs
+      .fold(Double.PositiveInfinity)(n => planning.ms(n * CostConstants.shuffleNs)) + planning.minBenefitMs
 
   /** The joins whose exchange no filter is read from: it is not worth its shuffle. */
   def unused(placed: SparkPlan): Seq[JoinState] = placed.collect {

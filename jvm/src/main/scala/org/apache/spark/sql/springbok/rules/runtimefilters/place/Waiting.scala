@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.springbok.{BuildSideExec, RuntimeFilterExec, SummarizeKeysExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, FilterWait}
-import org.apache.spark.sql.springbok.cost.{ChoicePolicy, FilterCost}
+import org.apache.spark.sql.springbok.cost.{ChoicePolicy, CostConstants, FilterCost}
 import org.apache.spark.sql.springbok.physical.{LateFilter, LateFilterServer, PhysicalRows, StageTasks}
 import org.apache.spark.sql.springbok.record.ScanWait
 
@@ -47,7 +47,7 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
    * distributed round-robin, and come from the exchange that its join itself waits for.
    */
   def mayBeLate(key: CreationKey, t: Target): Boolean = {
-    val retained = key.retained.getOrElse(FilterCost.unknownRetained)
+    val retained = key.retained.getOrElse(CostConstants.unknownRetained)
     val pays = FilterCost.pays(retained, t.saving.ns, FilterCost.test(0))
     blooms && key.on.range.isEmpty && key.on.from.isEmpty && !t.grouped && (pays || policy.ignoresCost) &&
     !key.side.join.exists {
@@ -97,7 +97,7 @@ final private[springbok] class BuildTime(
     case f: RuntimeFilterExec =>
       val scan = stage(f.child)
       scan.copy(belowMs = math.max(scan.belowMs, idleMs(BuildSideExec.of(f.source))))
-    case _ if p.children.isEmpty => Work(count(p) * p.output.size * FilterCost.decode, tasks(p), 0)
+    case _ if p.children.isEmpty => Work(count(p) * p.output.size * CostConstants.decodeNs, tasks(p), 0)
     case _ =>
       val below = p.children.map(stage)
       val own = p.children.zipWithIndex.map { case (c, i) => count(c) * costs.of(p, i) }
