@@ -89,6 +89,9 @@ lazy val springbok = (project in file("jvm"))
     Test / javaOptions ++= sparkOpens ++ Seq(
       "-Xmx3g",
       "-XX:+UseParallelGC",
+      // Tests plan thousands of small queries once: optimized code would cost more time than it saves.
+      "-XX:TieredStopAtLevel=1",
+      "-Xss4m",
       "-Dspringbok.testing=true",
       "-Dspark.ui.enabled=false",
       "-Djava.io.tmpdir=" + (target.value / "tmp").getAbsolutePath
