@@ -43,7 +43,7 @@ final case class SideEntry(
     tables: Seq[Long],
     keys: Seq[KeyColumnEntry],
     rows: Option[Double],
-    @oneOf("runtime", "analyzed", "log", "footer", "connector", "estimated", "unknown")
+    @oneOf("runtime", "analyzed", "log", "footer", "connector", "sample", "estimated", "unknown")
     rowsSource: String,
     rowBytes: Option[Double],
     boundBytes: Option[Double],
@@ -69,7 +69,7 @@ object SideEntry {
 final case class KeyColumnEntry(table: Option[Long], column: Option[String])
 
 @describe(
-  "A strategy with its cost, the sum of its terms, or why it is ruled out. impala_cost_bytes is Impala's own cost of a broadcast."
+  "A strategy with its cost, the sum of its terms, or why it is ruled out. impala_cost_bytes is Impala's own cost of a broadcast or partitioned hash join."
 )
 final case class AlternativeEntry(
     strategy: String,
@@ -133,7 +133,7 @@ final case class TableEntry(
     @oneOf("files", "connector", "hive", "cached", "other") source: String,
     format: String,
     rows: Option[Double],
-    @oneOf("runtime", "analyzed", "log", "footer", "connector", "estimated", "unknown")
+    @oneOf("runtime", "analyzed", "log", "footer", "connector", "sample", "estimated", "unknown")
     rowsSource: String,
     missingStatistics: Seq[String],
     analyze: Option[String],

@@ -146,6 +146,9 @@ object Source {
 
   /** What a connector reports, from its snapshots, manifests or whatever it keeps. */
   case object Connector extends Source("connector")
+
+  /** Lines of text, counted in a sample of the files. */
+  case object Sample extends Source("sample")
   case object Estimated extends Source("estimated")
 }
 

@@ -85,6 +85,7 @@ final private[springbok] class RelationStats {
       .map(n => Rows(n, n, Source.Log))
       .orElse(catalog.flatMap(_.rowCount).map(n => analyzed(fs, n.toDouble)))
       .orElse(footer.map(t => Rows(t.rows, t.rows, Source.Footer)))
+      .orElse(TextRows.of(fs))
       .orElse(Option.when(PartitionListing.isEmpty(fs.location)) {
         // A scan lists a catalog's partitions anew, and others may have added files meanwhile.
         val most = if (fs.location.isInstanceOf[CatalogFileIndex]) unbounded else 0.0

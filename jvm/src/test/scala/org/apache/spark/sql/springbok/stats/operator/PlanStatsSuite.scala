@@ -329,14 +329,48 @@ class PlanStatsSuite extends SpringbokTest {
       .stats
     spark.sql("INSERT INTO stale SELECT id FROM range(100000)")
     spark.sessionState.catalog.alterTableStats(org.apache.spark.sql.catalyst.TableIdentifier("stale"), stats)
-    assert(rows("SELECT * FROM stale").isEmpty)
+    assert(rows("SELECT * FROM stale").exists { case (n, from) => n > 90000 && from == Source.Sample })
     spark.sql("DROP TABLE stale")
   }
 
-  test("what a table without footers holds is unknown, not nothing") {
-    write("csv", "csv")
-    assert(rows("SELECT * FROM csv").isEmpty)
-    assert(estimate("SELECT * FROM csv").bytes.isEmpty)
+  test("what a table without footers or lines holds is unknown, not nothing") {
+    val path = folder.resolve("text").toString
+    spark.range(1000).selectExpr("id AS k", "concat('row ', id) AS t").write.json(path)
+    def read(options: (String, String)*): Unit =
+      spark.read
+        .schema("k BIGINT, t STRING")
+        .options(options.toMap)
+        .json(path)
+        .createOrReplaceTempView("text")
+    read("multiLine" -> "true")
+    assert(rows("SELECT * FROM text").isEmpty && estimate("SELECT * FROM text").bytes.isEmpty)
+    read("lineSep" -> "|")
+    assert(rows("SELECT * FROM text").isEmpty)
+    read()
+    assert(rows("SELECT * FROM text").nonEmpty)
+    conf(StatsConf.FOOTERS_ENABLED.key -> "false")(assert(rows("SELECT * FROM text").isEmpty))
+    val zipped = folder.resolve("zipped").toString
+    spark.range(1000).selectExpr("id AS k").write.option("compression", "gzip").csv(zipped)
+    assert(rows(s"SELECT * FROM csv.`$zipped`").isEmpty)
+    val long = folder.resolve("long").toString
+    spark.sql("SELECT repeat('x', 200000) AS t").write.text(long)
+    assert(rows(s"SELECT * FROM text.`$long`").isEmpty)
+  }
+
+  test("lines of text are counted in a sample, and may be four times as many") {
+    val data = "SELECT id AS k, concat('row ', id) AS t FROM range(100000)"
+    for (format <- Seq("csv", "json", "text")) {
+      val path = folder.resolve(s"lines_$format").toString
+      val writer =
+        spark.sql(if (format == "text") "SELECT concat('row ', id) AS t FROM range(100000)" else data)
+      writer.repartition(6).write.option("header", "true").format(format).save(path)
+      val e = spark.read.option("header", "true").format(format).load(path)
+      e.createOrReplaceTempView("lines")
+      val found = estimate("SELECT * FROM lines").rows.get
+      assert(found.source == Source.Sample && found.value > 90000 && found.value < 110000, s"$format: $found")
+      assert(found.bound >= 100000 && found.bound < 500000 && found.most > found.bound, s"$format: $found")
+    }
+    same("SELECT count(*) FROM lines a JOIN lines b ON a.value = b.value"): Unit
   }
 
   test("a sample of the files stands for the others, by bytes") {
@@ -559,14 +593,14 @@ class PlanStatsSuite extends SpringbokTest {
     assert(found.head._2.contains("count 10 rows, the files' footers 5010"))
   }
 
-  test("no rows by ANALYZE, and files: unknown where there are no footers") {
+  test("no rows by ANALYZE, and files: their lines count") {
     spark.sql(
       s"CREATE TABLE empty USING csv LOCATION '${folder.resolve("empty")}' AS SELECT 1 AS k WHERE false"
     ): Unit
     spark.sql("ANALYZE TABLE empty COMPUTE STATISTICS"): Unit
     spark.range(100).toDF("k").write.mode("append").csv(folder.resolve("empty").toString)
     spark.catalog.refreshTable("empty")
-    assert(rows("SELECT * FROM empty").isEmpty)
+    assert(rows("SELECT * FROM empty").contains((100.0, Source.Sample)))
   }
 
   test("broken and missing files: the query plans, and what could not be read is reported") {

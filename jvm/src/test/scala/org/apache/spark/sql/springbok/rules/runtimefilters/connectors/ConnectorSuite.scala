@@ -205,7 +205,11 @@ class ConnectorSuite extends SpringbokTest {
     ) {
       val path = folder.resolve(name).toString
       spark.sql(sql).write.csv(path)
-      spark.read.schema(spark.sql(sql).schema).csv(path).createOrReplaceTempView(name)
+      spark.read
+        .schema(spark.sql(sql).schema)
+        .option("multiLine", true)
+        .csv(path)
+        .createOrReplaceTempView(name)
     }
     conf(shuffled: _*) {
       for (on <- Seq("bigtext f JOIN smalltext d", "smalltext d JOIN bigtext f")) {
