@@ -46,9 +46,10 @@ object JoinCost {
       )
     }
 
-  /** Impala's own broadcast cost: `2 × size × nodes`. */
-  def impalaBroadcast(build: Side, nodes: Int): Double =
-    if (build.bytes < 0 || nodes < 1) Unknown else 2 * build.bytes * nodes
+  /** Impala's own broadcast cost: `size × nodes` over the network, and `× √mt_dop` into hash tables; a core is an instance. */
+  def impalaBroadcast(build: Side, nodes: Int, coresPerNode: Int): Double =
+    if (build.bytes < 0 || nodes < 1) Unknown
+    else build.bytes * nodes * (1 + math.max(1.0, math.sqrt(coresPerNode.toDouble)))
 
   /** Bytes that a partitioned join sends: both sides, unless already partitioned on the keys. */
   def network(left: Side, right: Side): Double =

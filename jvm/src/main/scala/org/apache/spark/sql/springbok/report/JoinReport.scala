@@ -220,7 +220,11 @@ private[springbok] object JoinReport {
   private def alternative(a: Alternative, input: Option[JoinInput]): AlternativeEntry = {
     val impala = (input, a.strategy) match {
       case (Some(in), Strategy.Broadcast(side)) =>
-        Some(JoinCost.impalaBroadcast(in.sides(side), in.cluster.executors))
+        Some(
+          JoinCost.impalaBroadcast(in.sides(side), in.cluster.executors, in.cluster.coresPerExecutor)
+        )
+      case (Some(in), Strategy.ShuffledHash(side)) =>
+        Some(JoinCost.sum(JoinCost.partitioned(in.probe(side), in.sides(side))))
       case _ => None
     }
     AlternativeEntry(

@@ -49,7 +49,8 @@ class JoinChoiceSuite extends AnyFunSuite {
 
   test("the worked numbers of Impala's article") {
     // broadcast = 2 × size × nodes
-    assert(JoinCost.impalaBroadcast(side(100), 7) == 1400)
+    assert(JoinCost.impalaBroadcast(side(100), 7, coresPerNode = 1) == 1400)
+    assert(JoinCost.impalaBroadcast(side(100), 7, coresPerNode = 16) == 3500)
     // partitioned = lhs + rhs over the network + rhs into hash tables
     assert(JoinCost.sum(JoinCost.partitioned(side(1000), side(100))) == 1200)
     // a side that is already partitioned on the keys is not sent
@@ -58,11 +59,11 @@ class JoinChoiceSuite extends AnyFunSuite {
       JoinCost.sum(JoinCost.partitioned(side(1000, partitioned = true), side(100, partitioned = true))) == 100
     )
     // missing statistics
-    assert(JoinCost.impalaBroadcast(unknown, 7) == JoinCost.Unknown)
+    assert(JoinCost.impalaBroadcast(unknown, 7, 1) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.broadcast(unknown, cluster)) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.partitioned(unknown, side(100))) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.partitioned(side(100), unknown)) == JoinCost.Unknown)
-    assert(JoinCost.impalaBroadcast(side(100), 0) == JoinCost.Unknown)
+    assert(JoinCost.impalaBroadcast(side(100), 0, 1) == JoinCost.Unknown)
     assert(JoinCost.sum(JoinCost.sortMerge(unknown, side(100))) == JoinCost.Unknown)
     // the serialized row has 4 bytes more than the row in memory
     assert(SideSize(Some(10), 96, None).bytes == 1000)
