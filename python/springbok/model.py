@@ -55,7 +55,7 @@ class Table:
     source: str = "other"  # files, connector, hive, cached, other
     format: str
     rows: float | None = None
-    rows_source: str  # runtime, analyzed, log, footer, connector, estimated, unknown
+    rows_source: str  # runtime, analyzed, log, footer, connector, sample, estimated, unknown
     missing_statistics: tuple[str, ...] = ()
     analyze: str | None = None
     slots: tuple[Slot, ...] = ()
@@ -226,7 +226,7 @@ class Side:
     tables: tuple[int, ...] = ()
     keys: tuple[KeyColumn, ...] = ()
     rows: float | None = None
-    rows_source: str  # runtime, analyzed, log, footer, connector, estimated, unknown
+    rows_source: str  # runtime, analyzed, log, footer, connector, sample, estimated, unknown
     row_bytes: float | None = None
     bound_bytes: float | None = None
     partitioned: bool
@@ -353,7 +353,7 @@ class ReportData:
     version: int
     springbok: str
     spark: str
-    state: str  # planned, executed
+    state: str  # planned, executed, shadow
     query: Query
     note: str | None = None
     resources: Resources

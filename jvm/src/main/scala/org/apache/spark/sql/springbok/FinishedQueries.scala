@@ -12,9 +12,15 @@ import org.apache.spark.scheduler.{
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
 import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
-import org.apache.spark.sql.springbok.conf.ReportConf
+import org.apache.spark.sql.springbok.conf.{ReportConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.RunningQueries
-import org.apache.spark.sql.springbok.report.{LastReports, QueryMetrics, ReportParts, SpringbokReportEvent}
+import org.apache.spark.sql.springbok.report.{
+  LastReports,
+  QueryMetrics,
+  ReportParts,
+  Shadow,
+  SpringbokReportEvent
+}
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 import org.apache.spark.sql.springbok.report.ui.ReportEvents
 
@@ -29,6 +35,7 @@ import org.apache.spark.sql.springbok.report.ui.ReportEvents
  */
 final private[springbok] class FinishedQueries(events: ReportEvents, metrics: QueryMetrics)
     extends SparkListener {
+  private val shadow = new Shadow
 
   override def onJobStart(event: SparkListenerJobStart): Unit = LastReports.started(event)
 
@@ -49,9 +56,15 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   private def report(run: ExecutionEntry, qe: QueryExecution): Unit = {
     val conf = qe.sparkSession.sessionState.conf
     val send = conf.getConf(ReportConf.EVENTS) && events.wanted
+    val made =
+      if (conf.getConf(SpringbokConf.SHADOW) && conf.getConf(SpringbokConf.ENABLED))
+        shadow.report(run, qe).map(LastReports.kept(_, run, qe))
+      else
+        ReportParts
+          .stateOf(qe.optimizedPlan)
+          .flatMap(LastReports.finished(run, qe, _, metrics, needed = send))
     for {
-      planned <- ReportParts.stateOf(qe.optimizedPlan)
-      (report, whole) <- LastReports.finished(run, qe, planned, metrics, needed = send) if send
+      (report, whole) <- made if send
       json <- ReportEvents.bounded(report, whole, conf.getConf(ReportConf.MAX_BYTES))
     } {
       val event = SpringbokReportEvent(run.id, json)

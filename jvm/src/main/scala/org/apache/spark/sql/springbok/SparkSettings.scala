@@ -40,7 +40,7 @@ private[springbok] object SparkSettings extends Logging {
     setDefaults(conf, if (byName) evaluator +: settings else settings)
     val (key, name) = evaluator
     if (!byName && conf.getConfString(key, "") == name) conf.unsetConf(key)
-    if (SPARK_VERSION_SHORT >= "4") provide(conf, byName && conf.getConf(SpringbokConf.ENABLED))
+    if (SPARK_VERSION_SHORT >= "4") provide(conf, byName && SpringbokConf.plans(conf))
   }
 
   /**

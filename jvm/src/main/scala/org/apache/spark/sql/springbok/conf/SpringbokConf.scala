@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.conf
 
 import org.apache.spark.internal.config.{ConfigEntry, OptionalConfigEntry}
+import org.apache.spark.sql.internal.SQLConf
 
 /** The switch for everything, and settings for tests. */
 object SpringbokConf extends ConfArea {
@@ -8,6 +9,13 @@ object SpringbokConf extends ConfArea {
   val ENABLED: ConfigEntry[Boolean] = flag("enabled", default = true)(
     "Whether Springbok plans queries. If false, every plan is the one that Spark makes."
   )
+
+  val SHADOW: ConfigEntry[Boolean] = flag("shadow", default = false)(
+    "Whether Spark plans and runs every query alone, and Springbok reports afterwards what it would have planned."
+  )
+
+  /** Whether Springbok changes plans. */
+  def plans(conf: SQLConf): Boolean = conf.getConf(ENABLED) && !conf.getConf(SHADOW)
 
   /** Makes one rule fail, for the tests that a failing rule leaves query and answer intact. */
   val FAIL_IN: OptionalConfigEntry[String] =

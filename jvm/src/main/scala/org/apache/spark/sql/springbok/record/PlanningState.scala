@@ -160,7 +160,7 @@ object PlanningState {
    * correlated subquery, which Spark plans again as a part of its outer query.
    */
   def leavesAlone(plan: LogicalPlan, conf: SQLConf): Boolean =
-    !conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming || isLeftToSpark(plan) || (plan match {
+    !SpringbokConf.plans(conf) || plan.isStreaming || isLeftToSpark(plan) || (plan match {
       case s: Subquery => s.correlated
       case _ => false
     })

@@ -60,22 +60,31 @@ object LastReports extends Logging {
       metrics: QueryMetrics,
       needed: Boolean
   ): Option[(QueryReport, String)] = {
-    val history = qe.sparkSession.sessionState.conf.getConf(ReportConf.RETAINED)
     val counts = QueryCounts.of(state, qe.executedPlan)
     metrics.add(counts)
     if (log.isInfoEnabled) logInfo(line(run, counts, qe))
-    Option.when(history > 0 || needed) {
-      val report = byUser(SpringbokReport.of(qe).copy(execution = Some(run)), run)
-      val json = ReportJson.write(report)
-      if (history > 0)
-        keep(
-          qe.sparkSession,
-          history,
-          Entry(PackedText(json), plans(qe.analyzed).map(_.semanticHash()).toSet)
-        )
-      (report, json)
-    }
+    Option.when(retained(qe) > 0 || needed)(kept(SpringbokReport.of(qe).copy(execution = Some(run)), run, qe))
   }
+
+  /** Keeps the report of a run in its session. */
+  private[springbok] def kept(
+      r: QueryReport,
+      run: ExecutionEntry,
+      qe: QueryExecution
+  ): (QueryReport, String) = {
+    val report = byUser(r, run)
+    val json = ReportJson.write(report)
+    if (retained(qe) > 0)
+      keep(
+        qe.sparkSession,
+        retained(qe),
+        Entry(PackedText(json), plans(qe.analyzed).map(_.semanticHash()).toSet)
+      )
+    (report, json)
+  }
+
+  private def retained(qe: QueryExecution): Int =
+    qe.sparkSession.sessionState.conf.getConf(ReportConf.RETAINED)
 
   /** The report with the user of its Thrift session, if it has one. */
   private def byUser(r: QueryReport, run: ExecutionEntry): QueryReport =

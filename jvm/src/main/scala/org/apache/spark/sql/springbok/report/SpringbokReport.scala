@@ -70,6 +70,10 @@ object SpringbokReport {
   private def note(conf: SQLConf, parts: ReportParts, qe: QueryExecution): Option[String] =
     if (!conf.getConf(SpringbokConf.ENABLED))
       Some(s"${SpringbokConf.ENABLED.key} is false: Spark planned alone.")
+    else if (conf.getConf(SpringbokConf.SHADOW))
+      Some(
+        s"${SpringbokConf.SHADOW.key} is true: Spark planned alone. The last reports show what Springbok would plan."
+      )
     else if (parts.state.isEmpty) Some("No join was planned by Springbok.")
     else if (parts.leftToSpark.isDefined) parts.leftToSpark.map(_.text.capitalize + ".")
     else if (ReportParts.adaptive(qe.executedPlan).isEmpty)
@@ -169,7 +173,13 @@ object WhatIf {
 
   /** The same query, to be run with Springbok switched on or off. */
   def dataset(qe: QueryExecution, enabled: Boolean): Dataset[Row] =
-    Dataset.ofRows(clone(qe, Map(SpringbokConf.ENABLED.key -> enabled.toString)), qe.commandExecuted)
+    Dataset.ofRows(
+      clone(
+        qe,
+        Map(SpringbokConf.ENABLED.key -> enabled.toString, SpringbokConf.SHADOW.key -> "false")
+      ),
+      qe.commandExecuted
+    )
 
   private def clone(qe: QueryExecution, settings: Map[String, String]): SparkSession = {
     val session = qe.sparkSession.cloneSession()

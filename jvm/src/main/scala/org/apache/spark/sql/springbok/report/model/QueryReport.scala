@@ -15,7 +15,7 @@ final case class QueryReport(
     @exactly(QueryReport.formatVersion) version: Int,
     springbok: String,
     spark: String,
-    @oneOf("planned", "executed") state: String,
+    @oneOf("planned", "executed", "shadow") state: String,
     query: QueryEntry,
     note: Option[String],
     resources: Resources,

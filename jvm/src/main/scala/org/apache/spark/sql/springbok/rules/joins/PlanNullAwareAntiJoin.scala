@@ -57,6 +57,6 @@ object PlanNullAwareAntiJoin extends SparkStrategy {
     case _ => false
   }
 
-  private def chosen(j: Join): Boolean = SQLConf.get.getConf(SpringbokConf.ENABLED) &&
+  private def chosen(j: Join): Boolean = SpringbokConf.plans(SQLConf.get) &&
     JoinState.of(j).flatMap(_.planned).exists(_.choice.chosen == Strategy.Broadcast(BuildRight))
 }

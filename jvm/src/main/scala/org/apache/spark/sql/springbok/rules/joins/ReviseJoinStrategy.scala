@@ -18,7 +18,7 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState, Revised}
  */
 object ReviseJoinStrategy extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED)) plan
+    if (!SpringbokConf.plans(conf)) plan
     else
       plan.collectFirst(Function.unlift(JoinState.of)).fold(plan) { join =>
         RuleGuard("ReviseJoinStrategy", plan, Some(join.query))(revised(plan, join.query))

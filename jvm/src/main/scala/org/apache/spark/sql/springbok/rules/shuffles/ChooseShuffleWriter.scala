@@ -44,7 +44,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
  */
 object ChooseShuffleWriter extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED) || !conf.getConf(ExchangeConf.CHOOSE_WRITER)) plan
+    if (!SpringbokConf.plans(conf) || !conf.getConf(ExchangeConf.CHOOSE_WRITER)) plan
     else {
       val record = JoinState.first(plan).map(_.query)
       RuleGuard("ChooseShuffleWriter", plan, record) {

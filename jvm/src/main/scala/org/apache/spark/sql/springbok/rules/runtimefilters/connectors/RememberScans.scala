@@ -20,7 +20,7 @@ import org.apache.spark.sql.springbok.conf.SpringbokConf
  */
 object RememberScans extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming) plan
+    if (!SpringbokConf.plans(conf) || plan.isStreaming) plan
     else
       RuleGuard("RememberScans", plan, None) {
         plan.foreach {
@@ -58,7 +58,7 @@ object RememberScanFilters extends Rule[LogicalPlan] with PredicateHelper {
   private[connectors] val version: TreeNodeTag[TableVersion] = TreeNodeTag[TableVersion]("springbok.version")
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    if (!conf.getConf(SpringbokConf.ENABLED) || plan.isStreaming) plan
+    if (!SpringbokConf.plans(conf) || plan.isStreaming) plan
     else
       RuleGuard("RememberScanFilters", plan, None) {
         plan.foreach {

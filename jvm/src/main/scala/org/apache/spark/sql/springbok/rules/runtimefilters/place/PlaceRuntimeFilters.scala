@@ -55,7 +55,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       case _: RuntimeFilterExec | _: AppliedRuntimeFilterExec => true
       case _ => false
     }
-    if (!conf.getConf(SpringbokConf.ENABLED) || query.isEmpty || done) plan
+    if (!SpringbokConf.plans(conf) || query.isEmpty || done) plan
     else
       RuleGuard("PlaceRuntimeFilters", plan, query) {
         if (isOver(plan, query.get)) plan else estimated(plan, query.get)
