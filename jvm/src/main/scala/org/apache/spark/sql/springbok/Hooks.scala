@@ -20,6 +20,7 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{RememberS
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
+import org.apache.spark.sql.springbok.rules.subplans.MergeScans
 
 /**
  * Springbok's hooks into Spark. `SpringbokExtensions` calls it if this jar can work on the Spark that runs.
@@ -28,7 +29,8 @@ import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkR
  *   parsed plan
  *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
- *     | optimizer ......... [RememberScanFilters] what Spark is about to push to connectors
+ *     | optimizer ......... [MergeScans] aggregates that differ in their filters alone are computed in one pass
+ *     | ................. [RememberScanFilters] what Spark is about to push to connectors
  *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, OrderConjuncts, ChooseJoinStrategy,
  *     |                     PlanSingleNode and MarkRepartitions to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
@@ -61,6 +63,7 @@ private[springbok] object Hooks {
       SparkSettings.set(session.asInstanceOf[SparkSession])
       PlanNullAwareAntiJoin
     }
+    e.injectPreCBORule(_ => MergeScans)
     e.injectPreCBORule(_ => RememberScanFilters)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)

@@ -50,7 +50,7 @@ sealed abstract class HarmlessExpressions {
     case s: ScalarSubquery => !s.isCorrelated
     case _: BinaryComparison | _: In | _: InSet => e.children.forall(c => ordered(c.dataType)) && inside(e)
     case _: And | _: Or | _: Not | _: IsNull | _: IsNotNull | _: IsNaN | _: AtLeastNNonNulls => inside(e)
-    case _: Coalesce | _: If | _: CaseWhen => inside(e)
+    case _: Coalesce | _: If | _: CaseWhen | _: UnscaledValue => inside(e)
     case _: StringPredicate | _: Upper | _: Lower | _: Length | _: Substring => inside(e)
     case _: StringTrim | _: StringTrimLeft | _: StringTrimRight => inside(e)
     case c: Concat => c.dataType.isInstanceOf[StringType] && inside(c)

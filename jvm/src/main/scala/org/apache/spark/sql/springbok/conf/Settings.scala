@@ -16,6 +16,7 @@ object Settings extends Logging {
     JoinConf,
     ReorderConf,
     ConjunctConf,
+    SubplanConf,
     ExchangeConf,
     StatsConf,
     ClusterConf,

@@ -39,6 +39,16 @@ object ConjunctConf extends ConfArea {
   )
 }
 
+/** Subplans that are computed once. */
+object SubplanConf extends ConfArea {
+
+  val MERGE: ConfigEntry[Boolean] = expert(
+    flag("subplan.merge", default = true)(
+      "Whether aggregates without groups that differ in their filters alone are computed in one pass (Spark 4.2 or later)."
+    )
+  )
+}
+
 /** Shuffles. */
 object ExchangeConf extends ConfArea {
 
