@@ -1,0 +1,151 @@
+"""What `springbok qualify` says of each application and execution: times, causes, and what speaks against Springbok."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from springbok.eventlog.executions import Application, Execution, Reader
+from springbok.eventlog.files import lines, logs
+from springbok.eventlog.plan import USER_CODE, Operator, plan
+from springbok.eventlog.savings import Expectation, expected
+
+_UNCOUNTED = re.compile(r"Scan (csv|json|text|JDBC)", re.IGNORECASE)
+_NATIVE = re.compile(r"Comet|Native|Velox|Gpu|\w+Transformer$")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A SQL execution with joins: wall time in seconds now and from-to with Springbok, and why."""
+
+    execution: int
+    description: str
+    seconds: float
+    expected_seconds: tuple[float, float]
+    causes: tuple[str, ...]
+    against: tuple[str, ...]
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        """How many times faster, from-to."""
+        least, most = (max(s, 1e-3) for s in self.expected_seconds)
+        return self.seconds / most, self.seconds / least
+
+
+@dataclass
+class Total:
+    """An application: its executions that ran stages, wall time of all in seconds, and those with the largest gain."""
+
+    application: Application
+    executions: int = 0
+    with_joins: int = 0
+    already: int = 0
+    seconds: float = 0
+    expected_seconds: tuple[float, float] = (0.0, 0.0)
+    largest: list[Finding] = field(default_factory=list)
+
+    @property
+    def gain(self) -> float:
+        """Seconds that are saved, in the middle of the range."""
+        return self.seconds - sum(self.expected_seconds) / 2
+
+    def add(self, e: Execution, f: Finding | None) -> None:
+        """Count an execution; without a finding, it takes as long as now."""
+        self.executions += 1
+        self.with_joins += f is not None
+        self.already += e.springbok
+        self.seconds += e.seconds
+        least, most = f.expected_seconds if f else (e.seconds, e.seconds)
+        self.expected_seconds = (self.expected_seconds[0] + least, self.expected_seconds[1] + most)
+
+
+def qualified(paths: Iterable[Path], top: int) -> Iterator[Total]:
+    """Each application, with this number of its executions.
+
+    Raises:
+        SpringbokError: a log cannot be read.
+    """
+    for log in logs(paths):
+        reader = Reader()
+        total = Total(reader.application)
+        best: list[tuple[float, int, Finding]] = []
+        for e in reader.read(lines(log)):
+            if isinstance(e, str) or e.nested or not e.stages:
+                continue
+            total.add(e, f := finding(e))
+            if f:
+                heapq.heappush(best, (e.seconds - sum(f.expected_seconds) / 2, e.id, f))
+                if len(best) > top:
+                    heapq.heappop(best)
+        total.largest = [f for *_, f in sorted(best, reverse=True)]
+        yield total
+
+
+def finding(e: Execution) -> Finding | None:
+    """What is expected of an execution; None if it has no equi-join."""
+    operators = plan(e)
+    joins = [o for o in operators if o.join]
+    if not joins:
+        return None
+    against = _hopeless(e, operators)
+    x = Expectation(e.seconds, e.seconds) if against else expected(e, operators)
+    against = against or _notes(e, operators, joins)
+    times = (round(x.least, 3), round(x.most, 3))
+    return Finding(e.id, " ".join(e.description.split()), e.seconds, times, tuple(_causes(x)), tuple(against))
+
+
+def _hopeless(e: Execution, operators: list[Operator]) -> list[str]:
+    """Why nothing is to be expected."""
+    scans = [o for o in operators if o.table]
+    return _true(
+        {
+            "Springbok planned it already": e.springbok,
+            "it failed": e.failed,
+            "it is a streaming query, which Springbok leaves alone": e.streaming,
+            "it takes less than a second": e.seconds < 1,
+            "another engine executes it": any(_NATIVE.match(o.name) for o in operators),
+            "row counts are unknown (CSV, JSON, text, JDBC), so Spark plans it": bool(scans)
+            and all(_UNCOUNTED.match(o.name) for o in scans),
+        }
+    )
+
+
+def _notes(e: Execution, operators: list[Operator], joins: list[Operator]) -> list[str]:
+    """What makes less of it."""
+    keys = [key for o in joins if o.join for pair in o.join.keys for key in pair]
+    return _true(
+        {
+            "adaptive execution is off, so there are no runtime filters": not e.adaptive,
+            "a key is computed by user code": any(USER_CODE.search(key) for key in keys),
+            "row counts of some tables are unknown (CSV, JSON, text, JDBC)": any(
+                _UNCOUNTED.match(o.name) for o in operators
+            ),
+            "dynamic partition pruning prunes already": any(o.table and "dynamicpruning" in o.text for o in operators),
+            "cached tables are filtered row by row": any(o.name == "InMemoryTableScan" for o in operators),
+        }
+    )
+
+
+def _true(texts: dict[str, bool]) -> list[str]:
+    return [text for text, holds in texts.items() if holds]
+
+
+def _causes(x: Expectation) -> Iterator[str]:
+    for f in x.filters:
+        share = f"{'at least' if f.counted else 'about'} {1 - f.retained:.0%}"
+        tables = ", ".join(sorted({str(o.table) for o in f.scans}))
+        yield f"a filter on {_named(f.key)} of {tables} removes {share} of the rows (join {_keys(f.join)})"
+    for o, (strategy, build) in x.strategies.items():
+        yield f"the sort-merge join {_keys(o)} becomes {strategy} (build side {build.rows or 0:,.0f} rows)"
+
+
+def _keys(o: Operator) -> str:
+    return " AND ".join(f"{_named(a)} = {_named(b)}" for a, b in (o.join.keys if o.join else ()))
+
+
+def _named(key: str) -> str:
+    """A key without the numbers that Spark gives to attributes."""
+    return re.sub(r"#\d+L?", "", key)
