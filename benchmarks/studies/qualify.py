@@ -7,9 +7,11 @@ Both arms run by turns in one session, which writes one event log. Only the exec
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +28,24 @@ if TYPE_CHECKING:
 _ARMS = ("spark", "springbok")
 # A query that gains less than this gains nothing, and more than this must not be promised to it.
 _NO_GAIN, _PROMISE = 1.02, 1.2
-Seconds = dict[str, dict[str, list[float]]]
-"""The times of the runs, by query and arm."""
+Measured = dict[str, dict[str, list[tuple[float, float]]]]
+"""By query and arm, the wall time and the CPU time of all tasks of each run, in seconds."""
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """How many times faster a query is: measured by wall time (all runs and each) and by CPU time, and expected."""
+
+    wall: float
+    each: list[float]
+    cpu: float
+    least: float
+    most: float
+
+    @property
+    def middle(self) -> float:
+        """The middle of what is expected."""
+        return math.sqrt(self.least * self.most)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,40 +63,57 @@ def run(args: argparse.Namespace) -> Table:
     with tempfile.TemporaryDirectory() as made:
         folder = args.log or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
-        seconds = _measured(args, folder)
-        ratios = compared(seconds, folder)
-    suite = name_of(args.suite, args.scale, args.layout)
-    title = f"Expected and measured ratios of {suite}"
-    return Table(f"qualify-{suite}", title, table(suite, ratios), {"ratios": ratios, "seconds": seconds})
+        return table(name_of(args.suite, args.scale, args.layout), _measured(args, folder), folder)
 
 
-def compared(seconds: Seconds, log: Path) -> dict[str, tuple[float, float, float]]:
-    """By query, the measured ratio, and the least and the most that is expected; medians of the runs."""
-    expected: dict[str, list[tuple[float, float]]] = {query: [] for query in seconds}
+def table(suite: str, measured: Measured, log: Path) -> Table:
+    """How well the middle of the range ranks the queries, how far it is off, and what is promised without a gain.
+
+    The runs' own column says how well the first and the last run rank each other: nothing can rank them better.
+    """
+    ratios = compared(measured, log)
+    found = list(ratios.values())
+    wall, middle = [r.wall for r in found], [r.middle for r in found]
+    ranks = (
+        spearman(middle, wall),
+        spearman(middle, [r.cpu for r in found]),
+        spearman([r.each[0] for r in found], [r.each[-1] for r in found]),
+    )
+    errors = sorted(max(m / x, x / m) for m, x in zip(wall, middle, strict=True))
+    figures = [f"{rank:.2f}" for rank in ranks] + [f"{e:.2f}x" for e in (statistics.median(errors), _p90(errors))]
+    within = sum(r.least <= r.wall <= r.most for r in found) / len(found)
+    broken = sum(r.wall < _NO_GAIN and r.least > _PROMISE for r in found)
+    head = ["suite", "queries", "Spearman, wall time", "CPU time", "of the runs", "error, median", "p90"]
+    rows: list[list[Any]] = [
+        [*head, "within the range", "promised without a gain"],
+        [suite, len(found), *figures, f"{within:.0%}", broken],
+    ]
+    details = {"ratios": {query: asdict(r) for query, r in ratios.items()}, "measured": measured}
+    return Table(f"qualify-{suite}", f"Expected and measured ratios of {suite}", rows, details)
+
+
+def compared(measured: Measured, log: Path) -> dict[str, Ratios]:
+    """The ratios of each query; of what is expected the median of the runs, and 1 for a query without joins."""
+    expected: dict[str, list[tuple[float, float]]] = {query: [] for query in measured}
     for found in (f for total in qualified([log], 10_000) for f in total.largest):
         query, _, arm = found.description.partition(" ")
         if arm == _ARMS[0] and query in expected:
             expected[query].append(found.ratios)
-    return {
-        query: (
-            round(statistics.median(seconds[query]["spark"]) / statistics.median(seconds[query]["springbok"]), 3),
-            *(round(statistics.median(column), 3) for column in zip(*ranges, strict=True)),
-        )
-        for query, ranges in expected.items()
-        if ranges and all(seconds[query].values())
-    }
+    ratios = {}
+    for query, ranges in expected.items():
+        off, on = (measured[query][arm] for arm in _ARMS)
+        if off and on:
+            wall, cpu = (sum(a[i] for a in off) / sum(b[i] for b in on) for i in (0, 1))
+            each = [round(a[0] / b[0], 3) for a, b in zip(off, on, strict=True)]
+            least, most = (
+                round(statistics.median(column), 3) for column in zip(*(ranges or [(1.0, 1.0)]), strict=True)
+            )
+            ratios[query] = Ratios(round(wall, 3), each, round(cpu, 3), least, most)
+    return ratios
 
 
-def table(suite: str, ratios: dict[str, tuple[float, float, float]]) -> list[list[Any]]:
-    """How well the middle of the range ranks the queries, how far it is off, and what is promised without a gain."""
-    measured = [m for m, _, _ in ratios.values()]
-    middle = [(low * high) ** 0.5 for _, low, high in ratios.values()]
-    errors = sorted(max(m / x, x / m) for m, x in zip(measured, middle, strict=True))
-    within = sum(low <= m <= high for m, low, high in ratios.values()) / len(ratios)
-    broken = sum(m < _NO_GAIN and low > _PROMISE for m, low, _ in ratios.values())
-    head = ["suite", "queries", "Spearman", "error, median", "p90", "within the range", "promised without a gain"]
-    figures = [f"{spearman(measured, middle):.2f}", f"{statistics.median(errors):.2f}x"]
-    return [head, [suite, len(ratios), *figures, f"{errors[int(len(errors) * 0.9)]:.2f}x", f"{within:.0%}", broken]]
+def _p90(ordered: Sequence[float]) -> float:
+    return ordered[int(len(ordered) * 0.9)]
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:
@@ -91,32 +126,32 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [sum(v < x for v in values) + sum(v == x for v in values) / 2 for x in values]
 
 
-def _measured(args: argparse.Namespace, log: Path) -> Seconds:
+def _measured(args: argparse.Namespace, log: Path) -> Measured:
     """Run each query in both arms by turns, after one run of each that is not counted."""
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": log.resolve().as_uri()}
     spark = runner.session(args.master, args.memory, settings)
     try:
         runner.prepare(spark, runner.Experiment(args.suite, args.scale, args.layout, _ARMS, args.data))
-        found: Seconds = {}
+        found: Measured = {}
         for name, sql in suites.chosen(args.suite, args.queries).items():
             found[name] = {arm: [] for arm in _ARMS}
             for i in range(-1, args.runs):
                 for arm in _ARMS if i % 2 else reversed(_ARMS):
-                    took = _seconds(spark, name, sql, arm, counted=i >= 0)
-                    if i >= 0:
-                        found[name][arm].append(round(took, 4))
+                    took = _run(spark, f"{name} {arm}" if i >= 0 else "not counted", sql, arm)
+                    found[name][arm] += [took] if i >= 0 else []
             print(name, found[name], flush=True)
         return found
     finally:
         spark.stop()
 
 
-def _seconds(spark: SparkSession, name: str, sql: str, arm: str, *, counted: bool) -> float:
-    """Run a query once. The description says in the event log which query it was."""
+def _run(spark: SparkSession, description: str, sql: str, arm: str) -> tuple[float, float]:
+    """Wall time and CPU time of a query in seconds. The description says in the event log which query it was."""
     context: Any = spark.sparkContext
     with runner.using(spark, ARMS[arm]):
-        context.setJobDescription(f"{name} {arm}" if counted else "warm-up")
+        context.setJobDescription(description)
         try:
-            return measure.run(spark, sql).figures.seconds
+            figures = measure.run(spark, sql).figures
+            return round(figures.seconds, 4), round(figures.cpu_s, 4)
         finally:
             context.setJobDescription(None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from springbok.cli.pages import Section, arguments, show
-from springbok.eventlog.fleet import Fleet, fleet
+from springbok.eventlog.fleet import Compared, Fleet, fleet
 
 __all__ = ["arguments", "run"]
 _HEAD = ("queries", "joins changed", "filters used", "rows not read", "rows removed", "core s saved", "waits s")
@@ -23,7 +24,8 @@ def run(args: argparse.Namespace) -> int:
         SpringbokError: a log that cannot be read, no log, a path that cannot be written.
     """
     found = fleet(args.logs)
-    show(args, "What Springbok did", list(_sections(found)) if found.applications else [], asdict(found))
+    data = {"applications": found.applications, "total": found.total, "compared": list(map(asdict, found.compared))}
+    show(args, "What Springbok did", list(_sections(found)) if found.applications else [], data)
     return 0
 
 
@@ -35,22 +37,16 @@ def _sections(found: Fleet) -> Iterator[Section]:
     if both := found.compared:
         slower = sum(c.after > c.before * _SLOWER and c.after - c.before >= _SECONDS for c in both)
         told = [f"{slower:,} of {len(both):,} queries that ran without and with Springbok are slower with it."]
-        times = [
-            (f"{c.runs_before:,}", f"{c.runs_after:,}", *(f"{x:.2f}" for x in (c.before, c.after, c.ratio)))
-            for c in both
-        ]
-        yield Section(
-            "Without and with Springbok",
-            told,
-            _COMPARED,
-            [(*t, c.query[:200]) for t, c in zip(times, both, strict=True)],
-        )
+        yield Section("Without and with Springbok", told, _COMPARED, list(map(_compared, both)))
 
 
-def _cells(name: str, s: dict[str, int]) -> tuple[str, ...]:
-    changed, used = (
-        f"{s[part]:,} of {s[whole]:,}" for part, whole in (("joins_changed", "joins"), ("filters_used", "filters"))
-    )
-    counts = (f"{s[n]:,}" for n in ("rows_not_read", "rows_removed"))
-    times = (f"{s[n] / 1000:,.1f}" for n in ("core_ms", "waited_ms"))
-    return f"{s['queries']:,}", changed, used, *counts, *times, f"{s['failures']:,}", name
+def _cells(name: str, s: Counter[str]) -> tuple[str, ...]:
+    changed, used = f"{s['joins_changed']:,} of {s['joins']:,}", f"{s['filters_used']:,} of {s['filters']:,}"
+    rows, ms = (s["rows_not_read"], s["rows_removed"]), (s["core_ms"], s["waited_ms"])
+    cells = (f"{s['queries']:,}", changed, used, *(f"{n:,}" for n in rows), *(f"{n / 1000:,.1f}" for n in ms))
+    return *cells, f"{s['failures']:,}", name
+
+
+def _compared(c: Compared) -> tuple[str, ...]:
+    times = (f"{x:.2f}" for x in (c.before, c.after, c.ratio))
+    return f"{c.runs_before:,}", f"{c.runs_after:,}", *times, c.query[:200]

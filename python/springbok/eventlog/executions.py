@@ -46,8 +46,6 @@ class Execution:
     start: int
     conf: dict[str, str]
     plan: dict[str, Any]
-    nested: bool
-    """Whether it is part of another execution, as the query of a write is."""
     end: int = 0
     failed: bool = False
     streaming: bool = False
@@ -109,8 +107,7 @@ class Reader:
     def _start(self, e: dict[str, Any]) -> None:
         number = e["executionId"]
         conf = self._conf | (e.get("modifiedConfigs") or {})
-        nested = (root := e.get("rootExecutionId")) is not None and root != number
-        self._running[number] = Execution(number, e["description"], e["time"], conf, e["sparkPlanInfo"], nested)
+        self._running[number] = Execution(number, e["description"], e["time"], conf, e["sparkPlanInfo"])
 
     def _plan(self, e: dict[str, Any]) -> None:
         if execution := self._running.get(e["executionId"]):

@@ -73,7 +73,7 @@ def qualified(paths: Iterable[Path], top: int) -> Iterator[Total]:
         total = Total(reader.application)
         best: list[tuple[float, int, Finding]] = []
         for e in reader.read(lines(log)):
-            if isinstance(e, str) or e.nested or not e.stages:
+            if isinstance(e, str) or not e.stages:
                 continue
             total.add(e, f := finding(e))
             if f:
@@ -90,47 +90,34 @@ def finding(e: Execution) -> Finding | None:
     joins = [o for o in operators if o.join]
     if not joins:
         return None
-    against = _hopeless(e, operators)
-    x = Expectation(e.seconds, e.seconds) if against else expected(e, operators)
-    against = against or _notes(e, operators, joins)
+    against, hopeless = _against(e, operators, joins)
+    x = Expectation(e.seconds, e.seconds) if hopeless else expected(e, operators)
     times = (round(x.least, 3), round(x.most, 3))
     return Finding(e.id, " ".join(e.description.split()), e.seconds, times, tuple(_causes(x)), tuple(against))
 
 
-def _hopeless(e: Execution, operators: list[Operator]) -> list[str]:
-    """Why nothing is to be expected."""
+def _against(e: Execution, operators: list[Operator], joins: list[Operator]) -> tuple[list[str], bool]:
+    """What speaks against Springbok, and whether nothing is to be expected."""
     scans = [o for o in operators if o.table]
-    return _true(
-        {
-            "Springbok planned it already": e.springbok,
-            "it failed": e.failed,
-            "it is a streaming query, which Springbok leaves alone": e.streaming,
-            "it takes less than a second": e.seconds < 1,
-            "another engine executes it": any(_NATIVE.match(o.name) for o in operators),
-            "row counts are unknown (CSV, JSON, text, JDBC), so Spark plans it": bool(scans)
-            and all(_UNCOUNTED.match(o.name) for o in scans),
-        }
-    )
-
-
-def _notes(e: Execution, operators: list[Operator], joins: list[Operator]) -> list[str]:
-    """What makes less of it."""
-    keys = [key for o in joins if o.join for pair in o.join.keys for key in pair]
-    return _true(
-        {
-            "adaptive execution is off, so there are no runtime filters": not e.adaptive,
-            "a key is computed by user code": any(USER_CODE.search(key) for key in keys),
-            "row counts of some tables are unknown (CSV, JSON, text, JDBC)": any(
-                _UNCOUNTED.match(o.name) for o in operators
-            ),
-            "dynamic partition pruning prunes already": any(o.table and "dynamicpruning" in o.text for o in operators),
-            "cached tables are filtered row by row": any(o.name == "InMemoryTableScan" for o in operators),
-        }
-    )
-
-
-def _true(texts: dict[str, bool]) -> list[str]:
-    return [text for text, holds in texts.items() if holds]
+    uncounted = [bool(_UNCOUNTED.match(o.name)) for o in scans]
+    keys = " ".join(key for o in joins if o.join for pair in o.join.keys for key in pair)
+    hopeless = {
+        "Springbok planned it already": e.springbok,
+        "it failed": e.failed,
+        "it is a streaming query, which Springbok leaves alone": e.streaming,
+        "it takes less than a second": e.seconds < 1,
+        "another engine executes it": any(_NATIVE.match(o.name) for o in operators),
+        "row counts are unknown (CSV, JSON, text, JDBC), so Spark plans it": bool(scans) and all(uncounted),
+    }
+    notes = {
+        "adaptive execution is off, so there are no runtime filters": not e.adaptive,
+        "a key is computed by user code": bool(USER_CODE.search(keys)),
+        "row counts of some tables are unknown (CSV, JSON, text, JDBC)": any(uncounted),
+        "dynamic partition pruning prunes already": any("dynamicpruning" in o.text for o in scans),
+        "cached tables are filtered row by row": any(o.name == "InMemoryTableScan" for o in scans),
+    }
+    found = hopeless if any(hopeless.values()) else notes
+    return [text for text, holds in found.items() if holds], found is hopeless
 
 
 def _causes(x: Expectation) -> Iterator[str]:

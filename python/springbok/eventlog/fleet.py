@@ -17,17 +17,12 @@ from springbok.reports import Report
 
 # Runs of a query that are kept on each side: more would take memory, and change its median little.
 _MOST_RUNS = 101
-_SUMS = (
-    *("queries", "joins", "joins_changed", "filters", "filters_used", "rows_not_read", "rows_removed"),
-    *("core_ms", "waited_ms", "failures", "unreadable"),
-)
-_COLUMN = re.compile(r"(\w+)#\d+")
 _LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+(?:\.\d+)?\b")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A query that ran without (`before`) and with Springbok (`after`): its runs, and their median seconds."""
+    """A query that ran without (`before`) and with Springbok (`after`): runs, median seconds, and before / after."""
 
     query: str
     runs_before: int
@@ -35,18 +30,17 @@ class Compared:
     before: float
     after: float
     ratio: float
-    """How many times faster it is with Springbok."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fleet:
     """Sums over the reports of each application and of all, and the queries that ran without and with Springbok.
 
     `core_ms` is what filters saved by estimate, `waited_ms` what scans waited for them.
     """
 
-    applications: dict[str, dict[str, int]]
-    total: dict[str, int]
+    applications: dict[str, Counter[str]]
+    total: Counter[str]
     compared: list[Compared]
 
 
@@ -56,33 +50,29 @@ def fleet(paths: Iterable[Path]) -> Fleet:
     Raises:
         SpringbokError: a log cannot be read.
     """
-    applications: dict[str, Counter[str]] = defaultdict(lambda: Counter(dict.fromkeys(_SUMS, 0)))
+    applications: dict[str, Counter[str]] = defaultdict(Counter)
+    total, compared = Counter[str](), []
     runs: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for log in logs(paths):
         reader, sums = Reader(), Counter[str]()
         for e in reader.read(lines(log)):
             if isinstance(e, str):
                 sums.update(_counted(e))
-            elif (
-                e.stages and not e.nested and not e.failed and len(seconds := runs[query(e)][e.springbok]) < _MOST_RUNS
-            ):
-                seconds.append(e.seconds)
-        name = f"{reader.application.name} {reader.application.id}".strip() or str(log[0])
-        applications[name].update(sums)
-    compared = [_compared(name, *both) for name, both in runs.items() if all(both)]
-    total = {s: sum(a[s] for a in applications.values()) for s in _SUMS}
-    return Fleet({n: dict(a) for n, a in applications.items()}, total, sorted(compared, key=lambda c: c.ratio))
-
-
-def _compared(name: str, before: list[float], after: list[float]) -> Compared:
-    medians = statistics.median(before), statistics.median(after)
-    return Compared(name, len(before), len(after), *medians, medians[0] / max(medians[1], 1e-3))
+            elif e.stages and not e.failed:
+                seconds = runs[query(e)][e.springbok]
+                seconds += [e.seconds] if len(seconds) < _MOST_RUNS else []
+        applications[f"{reader.application.name} {reader.application.id}".strip() or str(log[0])].update(sums)
+        total.update(sums)
+    for name, both in runs.items():
+        if all(both):
+            before, after = map(statistics.median, both)
+            compared.append(Compared(name, len(both[0]), len(both[1]), before, after, before / max(after, 1e-3)))
+    return Fleet(applications, total, sorted(compared, key=lambda c: c.ratio))
 
 
 def query(e: Execution) -> str:
     """What the runs of a query have in common: its description without literals, and the columns that it scans."""
-    columns = ((o.table, sorted(_COLUMN.findall(o.text.partition("]")[0]))) for o in plan(e) if o.table)
-    scans = {f"{table}({', '.join(names)})" for table, names in columns}
+    scans = {f"{o.table}({', '.join(o.columns)})" for o in plan(e) if o.table}
     return " ".join((_LITERAL.sub("?", e.description), *sorted(scans)))
 
 

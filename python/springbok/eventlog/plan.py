@@ -20,6 +20,7 @@ _STRATEGIES = {
     "ShuffledHashJoin": "shuffled hash",
     "BroadcastHashJoin": "broadcast hash",
 }
+_NAME = re.compile(r"(\w+)#\d+")
 _ID = re.compile(r"#(\d+)")
 _PLAN_ID = re.compile(r"\[plan_id=(\d+)\]")
 _PATH = re.compile(r"Location: \w+(?:\(\d+ paths\))?\[(?:[^\],]*/)?([^\],/]+)")
@@ -29,12 +30,13 @@ _PASSING = ("Project", "Filter", "Sort", "Exchange", "BroadcastExchange", "Gener
 
 @dataclass(frozen=True)
 class Join:
-    """An equi-join: Spark's name of its type, pairs of key expressions, and whether the left side is built."""
+    """An equi-join: Spark's name of its type, pairs of keys, the build side, and whether it has more conditions."""
 
     strategy: str
     type: str
     keys: tuple[tuple[str, str], ...]
     build_left: bool
+    conditional: bool
 
 
 @dataclass(eq=False)
@@ -75,8 +77,9 @@ class Operator:
             return None
         left, rest = _list(self.text)
         right, rest = _list(rest)
-        words = [w.strip() for w in rest.lstrip(", ").split(",")]
-        return Join(strategy, words[0].partition("(")[0], tuple(zip(left, right, strict=False)), "BuildLeft" in words)
+        kind, _, rest = rest.lstrip(", ").partition(",")
+        keys = tuple(zip(left, right, strict=False))
+        return Join(strategy, kind.partition("(")[0], keys, "BuildLeft" in rest, "(" in rest)
 
     @cached_property
     def table(self) -> str | None:
@@ -87,6 +90,11 @@ class Operator:
         path = _PATH.search(self.text)
         table = scanned.rpartition(" ")[2].removeprefix("spark_catalog.")
         return path[1] if path and "." not in table else table or kind
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns that it scans, as far as Spark has not cut its text."""
+        return sorted(_NAME.findall(self.text.partition("]")[0]))
 
     def walk(self) -> Iterator[Operator]:
         """It, and all operators below it."""

@@ -14,7 +14,8 @@ from springbok.eventlog.executions import Execution, Stage
 from springbok.eventlog.plan import Join, Operator, ways
 
 # ns of one core for a row: FilterCost and OperatorCost of the jar. `undecided` is for operators that they do not know.
-_SHUFFLE, _AGGREGATE, _PROBE, _MERGE, _COLLECT, _PROJECT, _TEST, _UNDECIDED = 300, 80, 40, 30, 500, 2, 10, 100
+_SHUFFLE, _AGGREGATE, _PROBE, _MERGE, _COLLECT = 300, 80, 40, 30, 500
+_PROJECT, _TEST, _DECODE, _UNDECIDED = 2, 10, 25, 100
 _A_ROW = {"Sort": 300, "Window": 150, "WindowGroupLimit": 150, "Project": 2, "Filter": 2, "Union": 0}
 # FilterCost.lookup of a hashed integral key: the most keys, and ns.
 _LOOKUPS = ((5e4, 26), (1e6, 66), (float("inf"), 156))
@@ -105,6 +106,8 @@ class _Model:
             yield o.fragment, self.rows(o) * _SHUFFLE / 2
         elif o.name == "BroadcastExchange":
             yield o.inputs[0].fragment, below * _COLLECT
+        elif o.table:  # what reads files is measured where Spark reads batches of rows
+            yield o.fragment, 0 if "scan time" in o.metrics else (o.rows or 0) * len(o.columns) * _DECODE
         else:
             yield o.fragment, below * (_AGGREGATE if "Aggregate" in o.name else _A_ROW.get(o.name, _UNDECIDED))
 
@@ -175,9 +178,12 @@ def expected(e: Execution, plan: list[Operator]) -> Expectation:
     for o in joins:
         then = min((then, *then.alternatives(o)), key=ms)
     saved = max(0.0, ms(now) - ms(then)) / run if run else 0.0
+    skipped = sum(o.metrics.get("scan time", 0) * (1 - then.retained.get(o, 1)) for o in plan if o.table)
+    skipped = min(skipped, sum(s.scan_ms for s in spent.values())) / run if run else 0.0
     busy = _covered(e.stages.values()) / 1000
     rules = (len(plan) * _OPERATOR_MS + len(joins) * _JOIN_MS) / 1000
-    return Expectation(e.seconds - busy * saved, e.seconds - busy * saved / 2 + rules, tuple(causes), then.strategies)
+    least, most = e.seconds - busy * min(1.0, saved + skipped), e.seconds - busy * saved / 2 + rules
+    return Expectation(least, most, tuple(causes), then.strategies)
 
 
 def _filters(m: _Model, o: Operator) -> Iterator[Filter]:
@@ -190,7 +196,8 @@ def _filters(m: _Model, o: Operator) -> Iterator[Filter]:
         target = 1 - source
         allowed = j.type in _BUILD[target] or j.type == "LeftSemi"
         for pair in j.keys if allowed and rows[source] <= _MOST_KEYS else ():
-            counted = target == 0 or j.type in ("Inner", "Cross")
+            # Rows that another condition removes, or that an outer join adds, say nothing about keys.
+            counted = (target == 0 or j.type in ("Inner", "Cross")) and not j.conditional
             passed = m.rows(o) / rows[target] if counted else _selectivity(m, o.inputs[source], pair[source])
             found = ways(o.inputs[target], pair[target])
             if found and passed <= 1 - _LEAST_REJECTED:
