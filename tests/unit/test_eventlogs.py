@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from springbok.eventlog import files, findings
 from springbok.eventlog.executions import Execution, Reader
 from springbok.eventlog.files import lines, logs
 from springbok.eventlog.fleet import fleet
-from springbok.eventlog.plan import plan, ways
+from springbok.eventlog.plan import Operator, plan, ways
 from springbok.eventlog.savings import expected
 
 LOGS = Path(__file__).parent / "eventlogs"
@@ -61,6 +62,56 @@ def test_rows_are_those_that_were_observed() -> None:
     [way] = ways(join.inputs[1], "l_orderkey#9L")
     assert [o.name for o in way][:3] == ["Sort", "Exchange", "Project"] and way[-1].table == "default.lineitem"
     assert ways(join.inputs[1], "pythonUDF0#9L") == [] and ways(join.inputs[1], "o_orderkey#1") == []
+
+
+def _node(text: str, *children: dict[str, Any], rows: int | None = None) -> dict[str, Any]:
+    """An operator as Spark tells it. Its accumulator is its number of rows."""
+    name = text.partition(" [")[0] if text.startswith("Scan") else re.split(r"\W", text)[0]
+    metrics = [] if rows is None else [{"name": "number of output rows", "accumulatorId": rows, "metricType": "sum"}]
+    return {"nodeName": name, "simpleString": text, "children": list(children), "metrics": metrics}
+
+
+def _planned(root: dict[str, Any]) -> list[Operator]:
+    return plan(Execution(1, "", 0, {}, root, metrics={n: float(n) for n in range(1000)}))
+
+
+_SCAN = _node("Scan parquet t [k#1L, v#2]", rows=100)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "tables"),
+    [
+        ("Filter (v#2 > 1)", "k#1L", ["t"]),
+        ("Project [k#1L AS x#3L]", "x#3L", ["t"]),
+        ("Project [cast(k#1L as int) AS x#3]", "cast(x#3 as bigint)", ["t"]),
+        ("Project [pythonUDF0#9 AS x#3, k#1L]", "x#3", []),
+        ("HashAggregate(keys=[k#1L], functions=[sum(v#2)])", "k#1L", ["t"]),
+        ("HashAggregate(keys=[k#1L], functions=[sum(v#2)])", "v#2", []),
+        ("Window [rank(v#2) AS r#4], [k#1L], [v#2 ASC NULLS FIRST]", "k#1L", ["t"]),
+        ("Window [rank(v#2) AS r#4], [k#1L], [v#2 ASC NULLS FIRST]", "v#2", []),
+        ("GlobalLimit 10", "k#1L", []),
+    ],
+)
+def test_where_a_filter_may_go(text: str, key: str, tables: list[str]) -> None:
+    assert [way[-1].table for way in ways(_planned(_node(text, _SCAN))[0], key)] == tables
+
+
+def test_a_filter_goes_to_both_sides_of_an_inner_join_and_not_below_a_reused_exchange() -> None:
+    other = _node("Scan parquet u [k#5L]", rows=50)
+    sent = _node("Exchange hashpartitioning(k#5L, 200), ENSURE_REQUIREMENTS, [plan_id=7]", other)
+    again = _node("ReusedExchange [k#6L], Exchange hashpartitioning(k#5L, 200), ENSURE_REQUIREMENTS, [plan_id=7]")
+    join = _node("SortMergeJoin [k#1L], [k#5L], Inner", _SCAN, sent, rows=60)
+    assert [way[-1].table for way in ways(_planned(join)[0], "k#1L")] == ["t", "u"]
+    twice = _planned(_node("SortMergeJoin [k#1L], [k#6L], Inner", join, again, rows=70))
+    assert [way[-1].table for way in ways(twice[0], "k#1L")] == ["t"]
+    assert [o.shared for o in twice if o.name == "Exchange"] == [True]
+
+
+def test_rows_after_another_condition_say_nothing_about_keys() -> None:
+    e = _changed()
+    e.plan = json.loads(json.dumps(e.plan).replace(", LeftSemi", ", LeftSemi, (o_custkey#9 > 5)"))
+    [f] = expected(e, plan(e)).filters
+    assert not f.counted and f.retained == pytest.approx(57_218 / 1_500_000)
 
 
 @pytest.mark.parametrize(
