@@ -107,6 +107,15 @@ def test_a_filter_goes_to_both_sides_of_an_inner_join_and_not_below_a_reused_exc
     assert [o.shared for o in twice if o.name == "Exchange"] == [True]
 
 
+def test_a_plan_that_is_too_deep_has_no_finding() -> None:
+    for depth, operators in ((200, 201), (5000, 0)):
+        root = _SCAN
+        for _ in range(depth):
+            root = _node("Filter (v#2 > 1)", root)
+        found = _planned(root)
+        assert len(found) == operators and all(o.rows == 100 and len(o.ids) == 2 for o in found)
+
+
 def test_rows_after_another_condition_say_nothing_about_keys() -> None:
     e = _changed()
     e.plan = json.loads(json.dumps(e.plan).replace(", LeftSemi", ", LeftSemi, (o_custkey#9 > 5)"))

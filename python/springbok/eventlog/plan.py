@@ -24,6 +24,8 @@ _NAME = re.compile(r"(\w+)#\d+")
 _ID = re.compile(r"#(\d+)")
 _PLAN_ID = re.compile(r"\[plan_id=(\d+)\]")
 _PATH = re.compile(r"Location: \w+(?:\(\d+ paths\))?\[(?:[^\],]*/)?([^\],/]+)")
+# Python's own limit is 1,000 calls, and a level takes up to three.
+_DEEPEST = 250
 # Operators that take rows one by one, so that a filter may go below them.
 _PASSING = ("Project", "Filter", "Sort", "Exchange", "BroadcastExchange", "Generate")
 
@@ -104,7 +106,12 @@ class Operator:
 
 
 def plan(execution: Execution) -> list[Operator]:
-    """The operators of the last plan that Spark has told, with the metrics of the execution; the root is the first."""
+    """The operators of the last plan that Spark has told, with the metrics of the execution; the root is the first.
+
+    A plan that is thousands of operators deep has none.
+    """
+    if _depth(execution.plan) > _DEEPEST:
+        return []
     root = _operator(execution.plan, execution.metrics, set())
     _number(root, 0, count(1))
     operators = list(root.walk())
@@ -114,6 +121,13 @@ def plan(execution: Execution) -> list[Operator]:
             o.reused = exchanges[m[1]]
             o.reused.shared = True
     return operators
+
+
+def _depth(plan: dict[str, Any]) -> int:
+    level, depth = [plan], 0
+    while level:
+        level, depth = [below for node in level for below in node["children"]], depth + 1
+    return depth
 
 
 def _operator(node: dict[str, Any], metrics: dict[int, float], above: set[int]) -> Operator:

@@ -202,7 +202,8 @@ def _filters(m: _Model, o: Operator) -> Iterator[Filter]:
             found = ways(o.inputs[target], pair[target])
             if found and passed <= 1 - _LEAST_REJECTED:
                 on = frozenset(x for way in found for x in way)
-                yield Filter(o, pair[target], passed, counted, frozenset(way[-1] for way in found), on)
+                exact = counted and o not in m.retained
+                yield Filter(o, pair[target], passed, exact, frozenset(way[-1] for way in found), on)
                 return
 
 
