@@ -228,6 +228,15 @@ def test_blocks_of_another_format_are_one_sentence(tmp_path: Path) -> None:
         list(files.lines((tmp_path / "app.lz4",)))
 
 
+@pytest.mark.parametrize(("codec", "package"), [("zstd", "zstandard"), ("lz4", "lz4.block")])
+def test_a_damaged_file_is_one_sentence(tmp_path: Path, codec: str, package: str) -> None:
+    pytest.importorskip(package)
+    head = b"LZ4Block\x25" + (8).to_bytes(4, "little") * 2 + bytes(4) if codec == "lz4" else b"\x28\xb5\x2f\xfd"
+    (tmp_path / f"app.{codec}").write_bytes(head + b"\xff" * 50)
+    with pytest.raises(SpringbokError, match=f"The event log .*app.{codec} cannot be read"):
+        list(files.lines((tmp_path / f"app.{codec}",)))
+
+
 def test_nothing_is_kept_of_an_execution_that_has_ended() -> None:
     reader = Reader()
     assert len(list(reader.read(lines((WITHOUT,))))) == 2

@@ -44,7 +44,9 @@ def lines(log: Log) -> Iterator[bytes]:
         try:
             with path.open("rb") as file:
                 yield from _decompressed(file, path)
-        except OSError as e:
+        except SpringbokError:
+            raise
+        except Exception as e:  # each codec has errors of its own
             raise SpringbokError(f"The event log {path} cannot be read: {e}.") from e
 
 

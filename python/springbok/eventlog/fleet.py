@@ -17,6 +17,8 @@ from springbok.reports import Report
 
 # Runs of a query that are kept on each side: more would take memory, and change its median little.
 _MOST_RUNS = 101
+# Characters of a description that tell queries apart.
+_LONGEST = 2000
 _LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d+(?:\.\d+)?\b")
 
 
@@ -73,7 +75,7 @@ def fleet(paths: Iterable[Path]) -> Fleet:
 def query(e: Execution) -> str:
     """What the runs of a query have in common: its description without literals, and the columns that it scans."""
     scans = {f"{o.table}({', '.join(o.columns)})" for o in plan(e) if o.table}
-    return " ".join((_LITERAL.sub("?", e.description), *sorted(scans)))
+    return " ".join((_LITERAL.sub("?", e.description[:_LONGEST]), *sorted(scans)))
 
 
 def _counted(report: str) -> Counter[str]:
