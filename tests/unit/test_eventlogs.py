@@ -107,6 +107,13 @@ def test_a_filter_goes_to_both_sides_of_an_inner_join_and_not_below_a_reused_exc
     assert [o.shared for o in twice if o.name == "Exchange"] == [True]
 
 
+def test_a_filter_goes_into_each_input_of_a_union() -> None:
+    other = _node("Project [v#8, k#7L AS x#9L]", _node("Scan parquet u [k#7L, v#8]", rows=50))
+    both = _planned(_node("Union", _node("Project [v#2, k#1L AS x#3L]", _SCAN), other))[0]
+    assert [way[-1].table for way in ways(both, "x#3L")] == ["t", "u"] and both.rows == 150
+    assert ways(_planned(_node("Union", _SCAN, other))[0], "k#1L") == []
+
+
 def test_a_plan_that_is_too_deep_has_no_finding() -> None:
     for depth, operators in ((200, 201), (5000, 0)):
         root = _SCAN

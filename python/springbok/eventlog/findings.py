@@ -52,14 +52,16 @@ class Total:
         """Seconds that are saved, in the middle of the range."""
         return self.seconds - sum(self.expected_seconds) / 2
 
-    def add(self, e: Execution, f: Finding | None) -> None:
-        """Count an execution; without a finding, it takes as long as now."""
+    def add(self, e: Execution) -> Finding | None:
+        """Count an execution; one without joins takes as long as now, and has no finding."""
+        f = finding(e)
+        least, most = f.expected_seconds if f else (e.seconds, e.seconds)
         self.executions += 1
         self.with_joins += f is not None
         self.already += e.springbok
         self.seconds += e.seconds
-        least, most = f.expected_seconds if f else (e.seconds, e.seconds)
         self.expected_seconds = (self.expected_seconds[0] + least, self.expected_seconds[1] + most)
+        return f
 
 
 def qualified(paths: Iterable[Path], top: int) -> Iterator[Total]:
@@ -71,16 +73,9 @@ def qualified(paths: Iterable[Path], top: int) -> Iterator[Total]:
     for log in logs(paths):
         reader = Reader()
         total = Total(reader.application)
-        best: list[tuple[float, int, Finding]] = []
-        for e in reader.read(lines(log)):
-            if isinstance(e, str) or not e.stages:
-                continue
-            total.add(e, f := finding(e))
-            if f:
-                heapq.heappush(best, (e.seconds - sum(f.expected_seconds) / 2, e.id, f))
-                if len(best) > top:
-                    heapq.heappop(best)
-        total.largest = [f for *_, f in sorted(best, reverse=True)]
+        ran = (e for e in reader.read(lines(log)) if not isinstance(e, str) and e.stages)
+        found = (f for e in ran if (f := total.add(e)))
+        total.largest = heapq.nlargest(top, found, key=lambda f: f.seconds - sum(f.expected_seconds) / 2)
         yield total
 
 

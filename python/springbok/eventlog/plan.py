@@ -164,6 +164,8 @@ def _routes(o: Operator, key: str) -> list[tuple[Operator, str]]:
         return []
     if o.join:
         return _through_join(o, o.join, key, ids)
+    if o.name == "Union":
+        return _through_union(o.inputs, key)
     if o.name == "Project":
         key = _computed(o.text, key)
     elif "Aggregate" in o.name or o.name == "Window":
@@ -185,6 +187,15 @@ def _through_join(o: Operator, j: Join, key: str, ids: set[str]) -> list[tuple[O
             found += _into(right, b) if set(_ID.findall(a)) == ids else []
             found += _into(left, a) if set(_ID.findall(b)) == ids else []
     return found
+
+
+def _through_union(inputs: list[Operator], key: str) -> list[tuple[Operator, str]]:
+    """The columns of a union are those of its first input, and the others' at the same positions."""
+    lists = [_list(o.text)[0] for o in inputs if o.name == "Project"]
+    at = [i for i, item in enumerate(lists[0] if lists else []) if _ID.findall(item)[-1:] == _ID.findall(key)]
+    if len(at) != 1 or len(lists) != len(inputs) or len({len(items) for items in lists}) > 1:
+        return []
+    return [(o, items[at[0]].rpartition(" AS ")[2]) for o, items in zip(inputs, lists, strict=True)]
 
 
 def _into(inputs: Iterable[Operator], key: str) -> list[tuple[Operator, str]]:
