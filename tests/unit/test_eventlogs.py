@@ -22,6 +22,8 @@ from springbok.eventlog.fleet import fleet
 from springbok.eventlog.plan import Operator, plan, ways
 from springbok.eventlog.savings import expected
 
+from benchmarks.studies import qualify as study
+
 LOGS = Path(__file__).parent / "eventlogs"
 WITHOUT, WITH = LOGS / "without", LOGS / "with"
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
@@ -291,6 +293,22 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, capsys: pytest.Capt
         assert main([command, str(path)]) == 2
         err = capsys.readouterr().err
         assert said in err and err.count("\n") == 1
+
+
+def test_the_study_compares_what_is_expected_with_what_was_measured() -> None:
+    measured = {
+        "q4": {"spark": [(6.0, 8.0), (4.0, 6.0)], "springbok": [(2.0, 2.0), (3.0, 2.0)]},
+        "q14": {"spark": [(2.0, 3.0), (2.0, 3.0)], "springbok": [(2.1, 3.0), (2.0, 3.0)]},
+        "q6": {"spark": [(1.0, 1.0)], "springbok": [(1.0, 1.0)]},
+        "q1": {"spark": [(1.0, 1.0)], "springbok": []},
+    }
+    ratios = study.compared(measured, WITHOUT)
+    q4, q6 = ratios["q4"], ratios["q6"]
+    assert (q4.wall, q4.each, q4.cpu) == (2.0, [3.0, 1.333], 3.5) and 1.2 < q4.least < q4.middle < q4.most
+    assert (q6.least, q6.most) == (1, 1) and "q1" not in ratios
+    head, row = study.table("tiny", measured, WITHOUT).rows
+    assert dict(zip(head, row, strict=True))["queries"] == 3 and row[-1] == 0
+    assert study.spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)
 
 
 @pytest.mark.slow
