@@ -22,6 +22,7 @@ from benchmarks.studies import (
     planning_files,
     planning_joins,
     posting,
+    qualify,
     shuffle_writing,
     young_jvm,
 )
@@ -55,6 +56,7 @@ STUDIES: dict[str, Study] = {
     "planning-files": planning_files,
     "planning-joins": planning_joins,
     "posting": posting,
+    "qualify": qualify,
     "shuffle-writing": shuffle_writing,
     "young-jvm": young_jvm,
 }

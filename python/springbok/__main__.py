@@ -1,14 +1,17 @@
-"""`python -m springbok`: explain a query, the demo, the jar's path, and the doctor."""
+"""`python -m springbok`: explain a query, the demo, the jar's path, the doctor, and what event logs say."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 from springbok import __version__
-from springbok.cli import demo, doctor, explain
+from springbok.cli import demo, doctor, explain, fleet, qualify
 from springbok.errors import CheckFailed, SpringbokError
 from springbok.jar import jar_path
+
+_COMMANDS = {"demo": demo, "explain": explain, "fleet": fleet, "qualify": qualify}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,7 +27,8 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         if args.command == "doctor":
             return doctor.run()
-        return explain.run(args) if args.command == "explain" else demo.run(args)
+        run: Callable[[argparse.Namespace], int] = _COMMANDS[args.command].run
+        return run(args)
     except SpringbokError as e:
         print(f"springbok: {e}", file=sys.stderr)
         # A plan that a check refuses is no wrong use of the command.
@@ -40,6 +44,8 @@ def _parser() -> argparse.ArgumentParser:
     jar.add_argument("--scala", help="the Scala of that Spark, such as 2.12")
     demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
     explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
+    qualify.arguments(commands.add_parser("qualify", help="say what Springbok would save, by Spark's event logs"))
+    fleet.arguments(commands.add_parser("fleet", help="say what Springbok did, by its reports in event logs"))
     commands.add_parser("doctor", help="check whether Springbok can work here, and say what to do")
     return parser
 

@@ -1,0 +1,1 @@
+"""Spark's event logs: their files, the executions in them, and what Springbok is expected to save."""
