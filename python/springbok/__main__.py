@@ -1,14 +1,13 @@
-"""`python -m springbok`: explain a query, the demo, the jar's path, and the doctor."""
+"""`python -m springbok`: explain a query, the demo, the jar's path, Spark's settings, and the doctor."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from springbok import __version__
-from springbok.cli import demo, doctor, explain
+from springbok import __version__, jar
+from springbok.cli import conf, demo, doctor, explain
 from springbok.errors import CheckFailed, SpringbokError
-from springbok.jar import jar_path
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,24 +19,32 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.command == "jar":
-            print(jar_path(args.spark, args.scala))
+            print(jar.jar_path(args.spark, args.scala))
             return 0
         if args.command == "doctor":
             return doctor.run()
-        return explain.run(args) if args.command == "explain" else demo.run(args)
+        return {"conf": conf.run, "demo": demo.run, "explain": explain.run}[args.command](args)
     except SpringbokError as e:
         print(f"springbok: {e}", file=sys.stderr)
         # A plan that a check refuses is no wrong use of the command.
         return 1 if isinstance(e, CheckFailed) else 2
 
 
+class _Version(argparse.Action):
+    """Reads the jar only if it is asked to."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(jar.build() or __version__)
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="springbok", description="The join planning of an MPP engine for Spark SQL.")
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print version and commit")
     commands = parser.add_subparsers(dest="command", required=True)
-    jar = commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
-    jar.add_argument("--spark", help="the Spark that it is for, such as 3.5 (default: the one that PySpark starts)")
-    jar.add_argument("--scala", help="the Scala of that Spark, such as 2.12")
+    path = commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
+    conf.of_spark(path)
+    conf.arguments(commands.add_parser("conf", help="print the settings that switch Springbok on, for a platform"))
     demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
     explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
     commands.add_parser("doctor", help="check whether Springbok can work here, and say what to do")
