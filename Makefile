@@ -148,7 +148,7 @@ jars:  ## the jars for all Spark lines, or make jars LINES="3.5_2.12 4.1", in py
 
 staging:  ## jars, sources, Scaladoc and POMs of all lines, as Maven Central takes them, in target/sona-staging
 	rm -rf target/sona-staging
-	$(PYTHON) tools/jar.py --each -Dtests=false publish
+	$(PYTHON) tools/jar.py --each -Dtests=false springbok/publish
 
 reproduce:  ## the jar of the last commit twice, which must have the same bytes
 	bash tools/reproduce.sh
