@@ -11,11 +11,11 @@ object Publish {
   // What docs/use/roll-out.md calls stable. All other classes may change at any time.
   private val public = Set("SpringbokExtensions.java", "ExplainSection.scala", "ReportJson.scala")
 
-  /** The version with the commit that is built, such as 0.1.0+d5ae6c3b81f4; a changed tree adds `.dirty`. */
+  /** The version with the commit that is built, such as 0.1.0+d5ae6c3; a changed tree adds `.dev`. A line of a report has room for it. */
   def build(version: String): String =
     if (!file(".git").exists) version // a source distribution
     else {
-      val git = "git describe --always --exclude=* --abbrev=12 --dirty=.dirty"
+      val git = "git describe --always --exclude=* --abbrev=7 --dirty=.dev"
       val commit = Try(git.lineStream_!(ProcessLogger(_ => ())).headOption).toOption.flatten
       (version +: commit.toSeq).mkString("+")
     }
@@ -25,7 +25,10 @@ object Publish {
     Compile / doc / sources := (Compile / sources).value.filter(f => public(f.getName)),
     Compile / doc / dependencyClasspath ++= (Compile / exportedProducts).value,
     Compile / doc / scalacOptions := Nil,
-    publishMavenStyle := true,
+    // Spark brings Scala.
+    libraryDependencies ~= (_.map(m =>
+      if (m.name == "scala-library") m.withConfigurations(Some("provided")) else m
+    )),
     pomIncludeRepository := (_ => false),
     publishTo := localStaging.value
   ) ++ Seq(packageBin, packageSrc, packageDoc).map { jar =>

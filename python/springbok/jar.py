@@ -92,7 +92,7 @@ def find(spark: Spark) -> Path | None:
 
 
 def build() -> str | None:
-    """Version and commit of the jars, such as 0.1.0+d5ae6c3b81f4; None if there is no jar."""
+    """Version and commit of the jars, such as 0.1.0+d5ae6c3; None if there is no jar."""
     for _, _, path in _jars():
         with zipfile.ZipFile(path) as z:
             return z.read("springbok.properties").decode().partition("version=")[2].split()[0]

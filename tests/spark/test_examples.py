@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 from springbok.jar import Spark
 
@@ -45,8 +47,8 @@ def test_the_gate_refuses_a_cartesian_product(tmp_path: Path) -> None:
     command = re.search(r'^CHECK = "springbok (.*)"$', gate, re.MULTILINE)
     assert command is not None
     for name in ("a", "b"):
-        (tmp_path / "data" / name).mkdir(parents=True)
-        (tmp_path / "data" / name / "part.json").write_text('{"k": 1}\n')
+        (tmp_path / "data").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"k": [1, 2, 3]}), tmp_path / "data" / f"{name}.parquet")
     env = {"QUERY": str(tmp_path / "q.sql"), "TABLES": str(tmp_path / "data")}
     line = ["bash", "-c", f"{sys.executable} -m springbok {command[1]}"]
     (tmp_path / "q.sql").write_text("SELECT count(*) FROM a JOIN b USING (k)")

@@ -9,7 +9,12 @@ import pytest
 from qa import matrix_page
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "examples/README.md", *(ROOT / "benchmarks" / "results").rglob("*.md")]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "examples/README.md",
+    *(ROOT / "benchmarks" / "results").rglob("*.md"),
+]
 
 
 def _text(page: Path) -> str:
