@@ -25,10 +25,6 @@ object Publish {
     Compile / doc / sources := (Compile / sources).value.filter(f => public(f.getName)),
     Compile / doc / dependencyClasspath ++= (Compile / exportedProducts).value,
     Compile / doc / scalacOptions := Nil,
-    // Spark brings Scala.
-    libraryDependencies ~= (_.map(m =>
-      if (m.name == "scala-library") m.withConfigurations(Some("provided")) else m
-    )),
     pomIncludeRepository := (_ => false),
     publishTo := localStaging.value
   ) ++ Seq(packageBin, packageSrc, packageDoc).map { jar =>
