@@ -1,4 +1,4 @@
-# Springbok: everything that a person or CI runs. Needs Python 3.10+, JDK 17 and Maven; fetches the rest.
+# Springbok: everything that a person or CI runs. Needs Python 3.10+ and JDK 17; fetches the rest.
 SCALE ?= 1
 QUERIES ?= all
 RUNS ?= 1
@@ -21,17 +21,20 @@ SLOW := org.apache.spark.sql.springbok.Slow
 LINT_SCALA := scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check"
 # What the files below stand for is up to date; nothing is built or fetched twice.
 VENV := .venv/.installed
+DEMO := .venv/.demo
 BENCH := .venv/.bench
-JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION
+JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION LICENSE NOTICE
 JAR := .venv/.jar
 
-.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-rest test-slow test-scala test-scala-rest test-scala-slow test-python test-python-slow lint lint-python format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars clean
+.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-rest test-slow test-scala test-scala-rest test-scala-slow test-python test-python-slow lint lint-python format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars staging reproduce clean
 .DEFAULT_GOAL := demo
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+)( [a-z-]+)?:.*  ## (.*)/\1\2\t\3/p' $(MAKEFILE_LIST) | sort | expand -t 30
 
-demo: $(VENV) $(JAR)  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
+demo:  ## TPC-H without and with Springbok: make demo SCALE=10 QUERIES=q3,q5 RUNS=3
+	@# sbt runs while pip downloads.
+	$(MAKE) --no-print-directory --jobs=2 $(DEMO) $(JAR)
 	$(BIN)/python -m springbok demo --scale $(SCALE) --queries $(QUERIES) --runs $(RUNS)
 
 # Scala beside Python, since neither keeps two cores busy. Only one sbt runs at a time.
@@ -136,24 +139,38 @@ tour: $(VENV) $(JAR)  ## run docs/tour.ipynb anew, and take the pictures in docs
 	SPRINGBOK_PICTURES=docs/pictures $(BIN)/python -m pytest -m slow tests/ui/test_pictures.py
 
 wheel: $(VENV)  ## a wheel with the jars of all Spark lines, in dist/
-	$(BIN)/python -m build --wheel --outdir dist .
+	SPRINGBOK_LINES=all $(BIN)/python -m build --wheel --outdir dist .
 
 build: $(JAR)  ## the jar for the Spark that the tests run on, in python/springbok/jars
 
 jars:  ## the jars for all Spark lines, or make jars LINES="3.5_2.12 4.1", in python/springbok/jars
 	$(PYTHON) tools/jar.py $(LINES)
 
-$(JAR): $(JAR_SOURCES) | $(VENV)
+staging:  ## jars, sources, Scaladoc and POMs of all lines, as Maven Central takes them, in target/sona-staging
+	rm -rf target/sona-staging
+	$(PYTHON) tools/jar.py --each -Dtests=false springbok/publish
+
+reproduce:  ## the jar of the last commit twice, which must have the same bytes
+	bash tools/reproduce.sh
+
+$(JAR): $(JAR_SOURCES)
 	$(PYTHON) tools/jar.py
+	@mkdir -p $(@D) && touch $@
+
+# The package as it is in the repository, without a jar.
+INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; SPRINGBOK_LINES= $(BIN)/python -m pip install -q --disable-pip-version-check -e
+
+# What contributors have serves the demo too, and must not change its PySpark.
+$(DEMO): pyproject.toml
+	test -e $(VENV) || { $(INSTALL) '.[spark,demo]'; }
 	@touch $@
 
 $(VENV): pyproject.toml tools/hatch_build.py
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[demo,dev]'
+	$(INSTALL) '.[demo,dev]'
 	@touch $@
 
 $(BENCH): $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[demo,dev,bench]'
+	$(INSTALL) '.[demo,dev,bench]'
 	@touch $@
 
 clean:

@@ -3,7 +3,19 @@
 // One place for the version: the file VERSION, read here and by pyproject.toml.
 ThisBuild / version := IO.read(file("VERSION")).trim
 ThisBuild / scalaVersion := SparkLines.selected.scala
-ThisBuild / organization := "org.apache.spark.springbok"
+
+// What Maven Central asks of a POM.
+inThisBuild(
+  Seq(
+    organization := "io.github.springbok-sql",
+    organizationName := "The Springbok authors",
+    homepage := Some(url(Publish.page)),
+    licenses := Seq("Apache-2.0" -> url("https://www.apache.org/licenses/LICENSE-2.0.txt")),
+    developers := List(Developer("springbok", organizationName.value, "", url(Publish.page))),
+    scmInfo := Some(ScmInfo(url(Publish.page), s"scm:git:${Publish.page}.git")),
+    versionScheme := Some("early-semver")
+  )
+)
 
 // The Spark line that is built: sbt -Dspark=4.1 package.
 val line = SparkLines.selected
@@ -30,6 +42,9 @@ val sparkOpens = Seq(
 lazy val springbok = (project in file("jvm"))
   .settings(
     name := s"springbok-spark-${line.name}",
+    // sbt would make 4-2 of 4.2.
+    moduleName := name.value,
+    description := s"Join strategies by cost and runtime filters for Spark SQL ${line.name}",
     // The lines do not compile each other's classes anew.
     target := baseDirectory.value / "target" / line.folder,
     Compile / unmanagedSourceDirectories ++= line.shims.map(s =>
@@ -62,7 +77,7 @@ lazy val springbok = (project in file("jvm"))
     // The jar runs on the oldest Java of its Spark, the tests on the one that builds.
     Compile / scalacOptions ++= Seq("-release", line.java),
     Test / scalacOptions := SparkLines.scalacOptions(line),
-    Compile / doc / sources := Nil,
+    Publish.settings,
     // What the jar says of itself at run time: its version and the Spark that it was compiled for.
     Compile / resourceGenerators += Def.task {
       val f = (Compile / resourceManaged).value / "springbok.properties"
@@ -70,7 +85,7 @@ lazy val springbok = (project in file("jvm"))
         line.revisions ++ SparkLines.revision((Compile / externalDependencyClasspath).value.files)
       IO.write(
         f,
-        s"version=${version.value}\nspark.version=$sparkVersion\nscala.version=${line.scala}\n" +
+        s"version=${Publish.build(version.value)}\nspark.version=$sparkVersion\nscala.version=${line.scala}\n" +
           s"spark.revisions=${revisions.mkString(",")}\n"
       )
       Seq(f)

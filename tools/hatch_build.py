@@ -1,4 +1,4 @@
-"""Wheel build hook: sbt makes the jars. A wheel holds those of all lines, an editable install one."""
+"""Wheel build hook: sbt makes the jars, by default one for the PySpark beside which the package is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import jar
 class JarHook(BuildHookInterface):  # type: ignore[misc]
     """Puts the jars beside the Python sources before the wheel is assembled.
 
-    SPRINGBOK_LINES names other lines, such as `SPRINGBOK_LINES=3.5_2.12,4.1 pip install .`
+    SPRINGBOK_LINES names other lines: `SPRINGBOK_LINES=3.5_2.12,4.1 pip install .`, `all` or, empty, none.
     """
 
     PLUGIN_NAME = "custom"
@@ -25,8 +25,8 @@ class JarHook(BuildHookInterface):  # type: ignore[misc]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called by hatchling for wheels, editable ones too."""
         if self.target_name == "wheel":
-            default = "current" if version == "editable" else "all"
-            jar.build(os.environ.get("SPRINGBOK_LINES", default).split(","))
+            named = os.environ.get("SPRINGBOK_LINES")
+            jar.build(list(filter(None, (jar.line_there() if named is None else named).split(","))))
 
     def clean(self, versions: list[str]) -> None:
         """Called by `hatch clean`."""

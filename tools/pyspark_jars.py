@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
-import venv
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import lines
+import maven
 import sbt
 
 
@@ -33,20 +32,13 @@ def fetch(version: str, folder: Path) -> None:
 
 
 def _download(version: str, folder: Path) -> Path:
-    # The environment in which a build hook runs has no pip of its own.
-    venv.create(folder / "env", with_pip=True)
-    pip = [str(folder / "env" / "bin" / "python"), "-m", "pip", "download", "-q", "--disable-pip-version-check"]
+    pip = [maven.environment(folder), "-m", "pip", "download", "-q", "--disable-pip-version-check"]
     what = ["--no-deps", "--no-binary", "pyspark", "--dest", str(folder), f"pyspark=={version}"]
-    done = subprocess.run([*pip, *what], capture_output=True, text=True, check=False, env=_clean())
+    done = subprocess.run([*pip, *what], capture_output=True, text=True, check=False, env=maven.clean())
     found = list(folder.glob("pyspark-*.tar.gz"))
     if done.returncode != 0 or not found:
         raise sbt.BuildError(f"pip could not download PySpark {version}: {done.stderr.strip()[-500:]}")
     return found[0]
-
-
-def _clean() -> dict[str, str]:
-    """The environment without what would make pip see another Python's packages."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -1,7 +1,7 @@
-"""Runs sbt from the PATH, or a launcher that Maven fetches.
+"""Runs sbt from the PATH, or a launcher that is fetched once.
 
 The Makefile and the wheel's build hook use it, so it needs only Python's standard library. If the JDK is missing or of
-a wrong version, or Maven is missing, the command ends with one sentence that says so.
+a wrong version, the command ends with one sentence that says so.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def sbt_version() -> str:
 
 
 def launcher() -> Path:
-    """The sbt launcher's jar, fetched once into .cache through Maven."""
+    """The sbt launcher's jar, fetched once into .cache."""
     try:
         return maven.jar("org.scala-sbt", "sbt-launch", sbt_version(), ROOT / ".cache")
     except maven.FetchError as e:

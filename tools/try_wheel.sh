@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs a wheel in a clean environment outside of the repository and runs queries with it: in a session of its own and by spark-submit.
 #   tools/try_wheel.sh [FOLDER] [PYSPARK ...]
-# FOLDER holds the wheel (default: dist). For each version of PySpark, such as 3.5.9, there is an environment; without any, pip chooses.
+# FOLDER holds the wheel (default: dist). For each version of PySpark, such as 3.5.9, there is an environment; without any, the extra chooses.
 set -euo pipefail
 unset SPARK_HOME
 tools=$(cd "$(dirname "$0")" && pwd)
@@ -22,10 +22,14 @@ jars() {
 }
 
 try() {
-  echo "== PySpark ${1:-as pip chooses it}"
+  echo "== PySpark ${1:-of the extra}"
   rm -rf env tables
   "$python" -m venv env
-  env/bin/pip install -q --disable-pip-version-check "$wheel" "pyspark${1:+==$1}"
+  env/bin/pip install -q --disable-pip-version-check "$wheel"
+  env/bin/springbok --version
+  env/bin/springbok jar 2>&1 | grep 'PySpark is not installed: pip install' || { echo "without PySpark, the fix must be named"; return 1; }
+  local spark=${1:+pyspark==$1}
+  env/bin/pip install -q --disable-pip-version-check "${spark:-$wheel[spark]}"
   env/bin/springbok doctor
   env/bin/python "$tools/try_job.py" session tables 2>session.log || { tail -n 50 session.log; return 1; }
   local home
@@ -37,6 +41,10 @@ try() {
 
 diff <(jars) <("$python" "$tools/lines.py" | cut -d ' ' -f 1 | sort) || { echo "the wheel must hold one jar for each Spark line"; exit 1; }
 other=$(contents | grep -v -E '^springbok/|^springbok-[0-9.]+\.dist-info/' || true)
+test "$(contents | grep -c -E '/(LICENSE|NOTICE)$')" = 2 || { echo "the wheel must hold LICENSE and NOTICE"; exit 1; }
+relative=$("$python" -c 'import sys, zipfile; z = zipfile.ZipFile(sys.argv[1]); print(z.read(next(n for n in z.namelist() if n.endswith("/METADATA"))).decode())' "$wheel" |
+  grep -oE '(\]\(|src(set)?=")[^)"]*' | grep -v https: || true)
+test -z "$relative" || { echo "the links of the README must be absolute on PyPI: $relative"; exit 1; }
 test -z "$other" || { echo "the wheel must hold nothing but springbok: $other"; exit 1; }
 for version in "${@:-}"; do
   try "$version"

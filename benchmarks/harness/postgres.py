@@ -17,7 +17,7 @@ def driver() -> Path:
     """The jar of PostgreSQL's JDBC driver, fetched once.
 
     Raises:
-        maven.FetchError: Maven is missing or failed.
+        maven.FetchError: it cannot be fetched.
     """
     return maven.jar("org.postgresql", "postgresql", "42.7.7", ROOT / ".cache")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
+import sys
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from springbok.jar import installed
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CACHE = Path(__file__).resolve().parents[2] / ".cache"
+_ROOT = Path(__file__).resolve().parents[2]
 # The newest line whose tests jar Maven serves; later ones take it as well.
 _NEWEST = (4, 2)
 _NAME = re.compile(r"(\D*)([\d.]+)(\D*)")
@@ -24,29 +23,21 @@ _NAME = re.compile(r"(\D*)([\d.]+)(\D*)")
 
 @cache
 def jar() -> Path:
-    """The jar for the minor version of Spark in use, fetched once into .cache by Maven.
+    """The jar for the minor version of Spark in use, fetched once into .cache.
 
     Raises:
-        SpringbokError: Maven is missing or cannot fetch it.
+        SpringbokError: it cannot be fetched.
     """
+    sys.path.append(str(_ROOT / "tools"))
+    import maven
+
     spark = installed()
     line = ".".join(map(str, min(spark.numbers, _NEWEST))) + ".0"
     artifact = f"spark-sql_{spark.scala or '2.13'}"
-    path = _CACHE / f"{artifact}-{line}-tests.jar"
-    if path.exists():
-        return path
-    mvn = shutil.which("mvn")
-    if not mvn:
-        raise SpringbokError("The benchmarks take query texts from Spark's tests jar: install Maven, which fetches it.")
-    _CACHE.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [mvn, "-q", "-B", "dependency:copy", f"-Dartifact=org.apache.spark:{artifact}:{line}:jar:tests",
-         f"-DoutputDirectory={_CACHE}"],
-        capture_output=True, text=True, check=False, cwd=_CACHE,
-    )  # fmt: skip
-    if not path.exists():
-        raise SpringbokError(f"Maven could not fetch Spark's tests jar: {(done.stdout + done.stderr).strip()[-300:]}")
-    return path
+    try:
+        return maven.jar("org.apache.spark", artifact, line, _ROOT / ".cache", "tests")
+    except maven.FetchError as e:
+        raise SpringbokError(str(e)) from e
 
 
 @cache

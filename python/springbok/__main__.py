@@ -1,4 +1,4 @@
-"""`python -m springbok`: explain a query, the demo, the jar's path, the doctor, and what event logs say."""
+"""`python -m springbok`: explain a query, the demo, Spark's settings, the jar's path, the doctor, and what event logs say."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from springbok import __version__
-from springbok.cli import demo, doctor, explain, fleet, qualify
+from springbok import __version__, jar
+from springbok.cli import conf, demo, doctor, explain, fleet, qualify
 from springbok.errors import CheckFailed, SpringbokError
-from springbok.jar import jar_path
 
-_COMMANDS = {"demo": demo, "explain": explain, "fleet": fleet, "qualify": qualify}
+_COMMANDS = {"conf": conf, "demo": demo, "explain": explain, "fleet": fleet, "qualify": qualify}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -23,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         if args.command == "jar":
-            print(jar_path(args.spark, args.scala))
+            print(jar.jar_path(args.spark, args.scala))
             return 0
         if args.command == "doctor":
             return doctor.run()
@@ -35,13 +34,21 @@ def main(argv: list[str] | None = None) -> int:
         return 1 if isinstance(e, CheckFailed) else 2
 
 
+class _Version(argparse.Action):
+    """Reads the jar only if it is asked to."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(jar.build() or __version__)
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="springbok", description="The join planning of an MPP engine for Spark SQL.")
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action=_Version, nargs=0, help="print version and commit")
     commands = parser.add_subparsers(dest="command", required=True)
-    jar = commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
-    jar.add_argument("--spark", help="the Spark that it is for, such as 3.5 (default: the one that PySpark starts)")
-    jar.add_argument("--scala", help="the Scala of that Spark, such as 2.12")
+    path = commands.add_parser("jar", help="print the path of the jar, for spark-submit --jars")
+    conf.of_spark(path)
+    conf.arguments(commands.add_parser("conf", help="print the settings that switch Springbok on, for a platform"))
     demo.arguments(commands.add_parser("demo", help="run TPC-H without and with Springbok and compare"))
     explain.arguments(commands.add_parser("explain", help="print the strategy report of a query on files"))
     qualify.arguments(commands.add_parser("qualify", help="say what Springbok would save, by Spark's event logs"))

@@ -8,14 +8,15 @@ import itertools
 import os
 import re
 import shutil
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from springbok.errors import SpringbokError
 
-# How PySpark is asked for in advice: the versions that pyproject.toml admits.
-PYSPARK = "pip install 'pyspark>=3.5,<4.4'"
+# How PySpark is asked for in advice: as the extra `spark` in pyproject.toml.
+PYSPARK = "pip install 'pyspark>=3.5,<4.3'"
 FOLDER = Path(__file__).with_name("jars")
 _JAR = re.compile(r"springbok-spark-(\d+\.\d+)_(\d+\.\d+)-.+\.jar")
 _CORE = re.compile(r"spark-core_(\d+\.\d+)-(.+)\.jar")
@@ -88,6 +89,14 @@ def launched(jvm: Any) -> Spark:
 def find(spark: Spark) -> Path | None:
     """The jar for a Spark, if there is one. Where the Scala is unknown, the oldest: most of Spark 3.5 is Scala 2.12."""
     return next((p for line, scala, p in _jars() if line == spark.line and spark.scala in (None, scala)), None)
+
+
+def build() -> str | None:
+    """Version and commit of the jars, such as 0.1.0+d5ae6c3; None if there is no jar."""
+    for _, _, path in _jars():
+        with zipfile.ZipFile(path) as z:
+            return z.read("springbok.properties").decode().partition("version=")[2].split()[0]
+    return None
 
 
 def missing(spark: Spark) -> str:

@@ -67,15 +67,15 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
         return builder
     _check_running(jvm, path)
     options: dict[str, Any] = builder._options
-    outer = _outer_conf(spark.home)
+    outer = outer_conf(spark.home)
     for key, item in {"spark.jars": str(path), "spark.sql.extensions": EXTENSION}.items():
-        builder.config(key, _joined(str(options.get(key) or outer.get(key) or ""), item))
+        builder.config(key, joined(str(options.get(key) or outer.get(key) or ""), item))
     if jvm is None:
-        _submit(_joined(outer.get("spark.jars", ""), options["spark.jars"]))
+        _submit(joined(outer.get("spark.jars", ""), options["spark.jars"]))
     return builder.config(map={**values})
 
 
-def _joined(present: str, more: str) -> str:
+def joined(present: str, more: str) -> str:
     """Both lists of items between commas, each item once."""
     return ",".join(dict.fromkeys(item for item in f"{present},{more}".split(",") if item))
 
@@ -220,7 +220,7 @@ def _loads(jvm: Any, path: Path) -> bool:
     return False
 
 
-def _outer_conf(home: str | None) -> dict[str, str]:
+def outer_conf(home: str | None) -> dict[str, str]:
     """Settings from outside of the builder: what spark-submit was given, else `spark-defaults.conf` of the Spark in
     `home`, and `PYSPARK_SUBMIT_ARGS`."""
     if _SUBMITTED in os.environ:
@@ -231,6 +231,11 @@ def _outer_conf(home: str | None) -> dict[str, str]:
     folder = os.environ.get("SPARK_CONF_DIR") or (str(Path(home) / "conf") if home else None)
     defaults = Path(folder) / "spark-defaults.conf" if folder else None
     if defaults and defaults.is_file():
-        lines = defaults.read_text(encoding="utf-8", errors="replace").splitlines()
-        conf = {m[1]: m[2] for line in lines if (m := _PROPERTY.fullmatch(line.strip()))}
+        conf = properties(defaults)
     return conf | {key: value for _, key, value in _settings(_arguments())}
+
+
+def properties(file: Path) -> dict[str, str]:
+    """The settings in a file such as `spark-defaults.conf`."""
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return {m[1]: m[2] for line in lines if (m := _PROPERTY.fullmatch(line.strip()))}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jar
 import lines
+import maven
 import pyspark_jars
 import pytest
 import sbt
@@ -24,13 +25,28 @@ def test_a_missing_or_wrong_jdk_is_one_sentence(monkeypatch: pytest.MonkeyPatch,
         sbt.java()
 
 
-def test_a_missing_maven_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_launcher_that_cannot_be_fetched_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mvn = tmp_path / "mvn"
+    mvn.write_text("#!/bin/sh\necho 'no such artifact'\nexit 1\n")
+    mvn.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sbt, "ROOT", tmp_path)
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "build.properties").write_text("sbt.version=0.0.0\n")
-    with pytest.raises(sbt.BuildError, match="Maven is not on the PATH"):
+    with pytest.raises(sbt.BuildError, match=r"sbt-launch 0.0.0 could not be fetched .*: no such artifact"):
         sbt.launcher()
+
+
+def test_without_maven_a_client_in_an_environment_of_its_own_fetches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    jgo = tmp_path / "python"
+    jgo.write_text('#!/bin/sh\nif [ $1 = -c ]; then touch "$7.jar"; echo "$7.jar"; fi\n')
+    jgo.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr(maven, "environment", lambda folder: str(jgo))
+    fetched = maven.jar("g", "a", "1", tmp_path / "jars", "tests")
+    assert fetched == tmp_path / "jars" / "a-1-tests.jar" and list(fetched.parent.iterdir()) == [fetched]
 
 
 def test_the_version_is_in_one_place() -> None:
@@ -51,13 +67,23 @@ def test_the_lines_are_read_from_the_list_of_sbt() -> None:
     assert lines.chosen(["all"]) == found
 
 
-def test_what_is_in_the_package_admits_the_lines() -> None:
-    text = (sbt.ROOT / "pyproject.toml").read_text()
-    numbers = [tuple(int(n) for n in li.name.split(".")) for li in lines.every()]
-    (first, second), (major, minor) = min(numbers), max(numbers)
-    admitted = f"pyspark>={first}.{second},<{major}.{minor + 1}"
-    assert f'dependencies = ["{admitted}"]' in text
+def test_the_advice_names_the_extra_which_starts_at_the_oldest_line() -> None:
+    project = (sbt.ROOT / "pyproject.toml").read_text()
+    oldest = min(tuple(int(n) for n in li.name.split(".")) for li in lines.every())
+    # The newest line that has Delta.
+    major, minor = max(tuple(int(n) for n in li.name.split(".")) for li in lines.every() if "delta" in li.formats)
+    admitted = f"pyspark>={oldest[0]}.{oldest[1]},<{major}.{minor + 1}"
+    assert f'spark = ["{admitted}"]' in project
     assert f"pip install '{admitted}'" == springbok.jar.PYSPARK
+
+
+def test_the_jar_is_built_for_the_spark_that_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert jar.line_there() == "current"
+    for name in ("spark-core_2.12-3.5.9-amzn-1.jar", "spark-core_2.12-3.5.9-tests.jar"):
+        (tmp_path / "jars" / name).touch()
+    assert jar.line_there() == "3.5_2.12"
 
 
 class Sbt:
@@ -79,7 +105,7 @@ class Sbt:
 def fake_sbt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Sbt:
     """A repository of its own, with one source."""
     (tmp_path / "jvm" / "src" / "main").mkdir(parents=True)
-    for file in ("jvm/src/main/A.scala", "build.sbt", "VERSION", "project/build.properties"):
+    for file in ("jvm/src/main/A.scala", "build.sbt", "VERSION", "LICENSE", "NOTICE", "project/build.properties"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text("0.0.7\n")
         os.utime(tmp_path / file, (1, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from springbok import SpringbokError, jar
 from springbok.__main__ import main
 from springbok._jvm import first_line
 from springbok.cli import doctor, explain
+from springbok.session import EXTENSION
 
 
 @pytest.mark.parametrize(
@@ -124,3 +127,50 @@ def test_the_doctor_says_which_jar_and_why(fake_home: FakeHome, fake_jars: Path)
         str(fake_jars / "springbok-spark-3.5_2.12-0.1.0.jar") in said[3]
         and "this is Spark 3.5 for Scala 2.12" in said[3]
     )
+
+
+@pytest.mark.parametrize(
+    ("form", "lines"),
+    [
+        ("submit", ["spark-submit \\", "  --jars a.jar,s3://b/c.jar \\"]),
+        ("properties", ["spark.jars  a.jar,s3://b/c.jar", "spark.springbok.runtimeFilter.mode  LOCAL"]),
+        ("emr", ['    "Classification": "spark-defaults",', '      "spark.jars": "a.jar,s3://b/c.jar",']),
+        ("k8s", ["sparkConf:", '  "spark.jars": "a.jar,s3://b/c.jar"']),
+        ("dbt", ["server_side_parameters:", '  "spark.springbok.runtimeFilter.mode": "LOCAL"']),
+    ],
+)
+def test_settings_are_added_to_those_that_are_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, lines: list[str]
+) -> None:
+    defaults = tmp_path / "spark-defaults.conf"
+    defaults.write_text("spark.jars=a.jar\nspark.sql.extensions  io.Other\nspark.app.name x\n")
+    command = ["conf", "--format", form, "--defaults", str(defaults), "--jar", "s3://b/c.jar"]
+    assert main([*command, "runtimeFilter.mode=LOCAL"]) == 0
+    out = capsys.readouterr().out
+    assert set(lines) <= set(out.splitlines())
+    assert f"io.Other,{EXTENSION}" in out and "app.name" not in out
+
+
+def test_a_properties_file_keeps_what_it_got(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    defaults = tmp_path / "spark-defaults.conf"
+    command = ["conf", "--defaults", str(defaults), "--jar", "c.jar"]
+    defaults.touch()
+    assert main(command) == 0
+    defaults.write_text(capsys.readouterr().out)
+    assert main(command) == 0
+    assert capsys.readouterr().out == defaults.read_text()
+
+
+def test_settings_that_cannot_be_merged_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in (["--defaults", str(tmp_path / "none")], ["--jar", "c.jar", "runtimeFilter.mod=LOCAL"]):
+        assert main(["conf", *options]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_without_pyspark_there_is_one_sentence(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['pyspark'] = None; import springbok.__main__ as m; sys.exit(m.main(sys.argv[1:]))"
+    (tmp_path / "q.sql").write_text("SELECT 1")
+    (tmp_path / "t").mkdir()
+    for command in (["explain", "--sql", str(tmp_path / "q.sql"), "--data", str(tmp_path)], ["jar"]):
+        done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (2, f"springbok: PySpark is not installed: {jar.PYSPARK}.\n")

@@ -9,7 +9,12 @@ import pytest
 from qa import matrix_page
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks" / "results").rglob("*.md")]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").rglob("*.md"),
+    ROOT / "examples/README.md",
+    *(ROOT / "benchmarks" / "results").rglob("*.md"),
+]
 
 
 def _text(page: Path) -> str:
@@ -36,7 +41,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_is_short_and_names_the_test_command() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.split()) <= 700
+    assert len(text.split()) <= 780  # a first report that runs as it stands, and trademarks
     assert re.search(r"^make test$", text, re.MULTILINE)
 
 

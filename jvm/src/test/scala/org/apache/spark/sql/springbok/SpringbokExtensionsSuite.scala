@@ -247,7 +247,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
     assert(RunningSpark.refusal("9.8.7", scala).contains("this is Spark 9.8.7"))
     assert(RunningSpark.refusal(SPARK_VERSION, "2.11.8").contains("Scala 2.11"))
     assert(RunningSpark.refusal(SPARK_VERSION, scala) == null && RunningSpark.refusal() == null)
-    assert(RunningSpark.VERSION.matches("\\d+\\.\\d+\\.\\d+"))
+    assert(RunningSpark.VERSION.matches("\\d+\\.\\d+\\.\\d+(\\+[0-9a-f]{7,}(\\.dev)?)?"))
   }
 
   test("a vendor's build belongs to the line that its version begins with") {
