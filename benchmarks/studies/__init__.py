@@ -23,6 +23,7 @@ from benchmarks.studies import (
     planning_joins,
     posting,
     shuffle_writing,
+    simulated_scale,
     young_jvm,
 )
 
@@ -56,5 +57,6 @@ STUDIES: dict[str, Study] = {
     "planning-joins": planning_joins,
     "posting": posting,
     "shuffle-writing": shuffle_writing,
+    "simulated-scale": simulated_scale,
     "young-jvm": young_jvm,
 }
