@@ -16,7 +16,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,19 +120,19 @@ def run(args: argparse.Namespace) -> Table:
             print(*rows[-1], sep="\t", flush=True)
     middle = clusters[len(clusters) // 2]
     for scale in SCALES[1:]:
-        details["changes"][f"{scale:,}"] = changes(plans[SCALES[0], middle], plans[scale, middle])
-    details["files"] = listings(spark, plans)
+        details["changes"][str(scale)] = changes(plans[SCALES[0], middle], plans[scale, middle])
+    details["files"], details["files_listed"] = listings(plans), jvm.files_listed(spark)
     details["planning"] = planning(spark, queries, middle, args.rounds)
     spark.stop()
     return Table("simulated-scale", "Plans of TPC-DS at scales of 1,000 and 10,000", rows, details)
 
 
-def tables(spark: SparkSession, base: Path, root: Path, scale: int) -> None:
+def tables(spark: SparkSession, base: Path, root: Path, scale: int, names: Iterable[str] = ROWS) -> None:
     """A database with the tables of a scale, made from those of a small scale."""
     folder = root / f"sf{scale}"
-    Writer(spark, base).write(folder, scale)
+    Writer(spark, base).write(folder, scale, names)
     spark.sql(f"CREATE DATABASE IF NOT EXISTS sf{scale}")
-    for table in ROWS:
+    for table in names:
         location = (folder / table).resolve()
         spark.sql(f"CREATE TABLE IF NOT EXISTS sf{scale}.{table} USING parquet LOCATION '{location}'")
 
@@ -163,7 +163,8 @@ def planned(spark: SparkSession, queries: dict[str, str], scale: int, executors:
 
 def _merges(spark: SparkSession, plan: Any, r: Report) -> Iterator[Merge]:
     exchanges = {f.id: f.exchange for f in r.fragments}
-    rows = {f.id: e.estimated_rows for f in r.filters if (e := exchanges.get(f.from_fragment or -1))}
+    from_exchange = ((f.id, exchanges.get(f.from_fragment)) for f in r.filters if f.from_fragment is not None)
+    rows = {i: e.estimated_rows for i, e in from_exchange if e}
     for p in _nodes(plan):
         keys = list(_each(p.plan().keys())) if p.nodeName() == "RuntimeFilterSource" else []
         if keys:
@@ -180,8 +181,7 @@ def _nodes(plan: Any) -> Iterator[Any]:
         p = plans.pop()
         yield p
         plans += [p.executedPlan()] if p.nodeName() == "AdaptiveSparkPlan" else []
-        plans += [s.plan() if s.nodeName().startswith("Subquery") else s for s in _each(p.subqueries())]
-        plans += _each(p.children())
+        plans += [*_each(p.subqueries()), *_each(p.children())]
 
 
 def _each(seq: Any) -> Iterator[Any]:
@@ -230,7 +230,7 @@ def violations(p: Plan) -> Iterator[str]:
         yield f"broadcasts take {held / _MB:,.0f} MB of {heap / _MB:,.0f} MB"
     for m in p.merges:
         if not m.fits:
-            yield f"{m.label} of {m.rows:,.0f} rows in {m.tasks:,} tasks cannot be sent"
+            yield f"{m.label} of {m.rows or 0:,.0f} rows in {m.tasks:,} tasks cannot be sent"
         if m.bytes > min(_MOST_MERGED, r.driver_heap_bytes / 20):
             yield f"{m.label} brings {m.bytes / _MB:,.0f} MB to the driver"
     for t in p.report.tables:
@@ -298,13 +298,13 @@ def _why(was: Join, now: Join) -> str:
     return "cost"
 
 
-def listings(spark: SparkSession, plans: dict[tuple[int, int], dict[str, Plan]]) -> dict[str, Any]:
-    """The files and the opened footers of all tables of each scale, and how many files were listed in all."""
-    scales: dict[str, dict[str, int]] = {}
+def listings(plans: dict[tuple[int, int], dict[str, Plan]]) -> dict[str, dict[str, int]]:
+    """The files of the tables that the queries of each scale read, and the footers that were opened."""
+    scales = {}
     for (scale, _), queries in plans.items():
         found = {t.name: (t.files or 0, t.footers_read or 0) for p in queries.values() for t in p.report.tables}
-        scales[f"{scale:,}"] = dict(zip(("files", "footers"), map(sum, zip(*found.values(), strict=True)), strict=True))
-    return scales | {"listed": jvm.files_listed(spark)}
+        scales[str(scale)] = {"files": sum(n for n, _ in found.values()), "footers": sum(n for _, n in found.values())}
+    return scales
 
 
 def planning(spark: SparkSession, queries: dict[str, str], executors: int, rounds: int) -> dict[str, dict[str, float]]:

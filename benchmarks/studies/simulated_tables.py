@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,9 +126,9 @@ class Writer:
         self._base = {name: self._read(base / f"{name}.parquet") for name in ROWS}
         self._alike: dict[tuple[int, int, bool], Any] = {}
 
-    def write(self, target: Path, scale: int) -> None:
+    def write(self, target: Path, scale: int, names: Iterable[str] = ROWS) -> None:
         """A folder for each table; those that exist are kept."""
-        for name in ROWS:
+        for name in names:
             if not (target / name).exists():
                 part = target / f"{name}.part"
                 shutil.rmtree(part, ignore_errors=True)
