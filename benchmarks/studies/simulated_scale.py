@@ -35,13 +35,14 @@ from benchmarks.studies.simulated_tables import ROWS, SCALES, Writer
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EXECUTORS = (10, 100, 1_000)
 CORES, HEAP = 4, 16 << 30
 HEAD = [
     *("scale", "executors", "broadcast", "hash", "sort-merge", "filters", "late", "declined", "largest broadcast MB"),
     *("build tasks", "MB to the driver", "sent in ms", "longest idle ms", "violations"),
 ]
 _MB = 1 << 20
+# The executors for which planning is timed and scales are compared.
+_MIDDLE = 100
 # Bytes a ms between executors and driver: 10 Gbit/s.
 _NETWORK = 1.25e6
 _MOST_BROADCAST, _MOST_MERGED, _MOST_FOOTERS = 256 * _MB, 256 * _MB, 16
@@ -96,7 +97,7 @@ class Plan:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Which queries on which clusters."""
     parser.add_argument("--queries", default="all")
-    parser.add_argument("--executors", default="10,100,1000")
+    parser.add_argument("--executors", default="10,100,1000", help="must have 100")
     parser.add_argument("--rounds", type=int, default=3, help="timed rounds of planning")
 
 
@@ -108,23 +109,43 @@ def run(args: argparse.Namespace) -> Table:
         tables(spark, base, args.data / "tpcds-simulated", scale)
     queries = suites.chosen("tpcds", args.queries)
     clusters = [int(n) for n in args.executors.split(",")]
-    rows: list[list[Any]] = [[*HEAD]]
-    details: dict[str, Any] = {"changes": {}, "violations": []}
-    plans: dict[tuple[int, int], dict[str, Plan]] = {}
+    plans = {}
     for scale in SCALES:
         for n in clusters:
-            plans[scale, n] = found = planned(spark, queries, scale, n)
-            wrong = [f"{q}: {v}" for q, p in found.items() for v in violations(p)]
-            details["violations"] += [f"scale {scale:,}, {n:,} executors, {w}" for w in wrong]
-            rows.append([f"{scale:,}", f"{n:,}", *row(list(found.values())), len(wrong)])
-            print(*rows[-1], sep="\t", flush=True)
-    middle = clusters[len(clusters) // 2]
-    for scale in SCALES[1:]:
-        details["changes"][str(scale)] = changes(plans[SCALES[0], middle], plans[scale, middle])
-    details["files"], details["files_listed"] = listings(plans), jvm.files_listed(spark)
-    details["planning"] = planning(spark, queries, middle, args.rounds)
+            plans[scale, n] = planned(spark, queries, scale, n)
+            print(scale, n, *row(list(plans[scale, n].values())), sep="\t", flush=True)
+    times = planning(spark, queries, _MIDDLE, args.rounds)
+    listed = jvm.files_listed(spark)
     spark.stop()
+    return result(plans, times, listed)
+
+
+def result(
+    plans: dict[tuple[int, int], dict[str, Plan]], times: dict[str, dict[str, float]], files_listed: int
+) -> Table:
+    """What is published."""
+    rows: list[list[Any]] = [[*HEAD]]
+    wrong = []
+    for (scale, n), found in sorted(plans.items()):
+        here = [f"scale {scale:,}, {n:,} executors, {q}: {v}" for q, p in found.items() for v in violations(p)]
+        rows.append([f"{scale:,}", f"{n:,}", *row(list(found.values())), len(here)])
+        wrong += here
+    small = plans[SCALES[0], _MIDDLE]
+    details = {
+        "changes": {str(s): changes(small, plans[s, _MIDDLE]) for s in SCALES[1:]},
+        "violations": wrong,
+        "declined": {f"{s}, {n}": declined(p) for (s, n), p in sorted(plans.items())},
+        "files": listings(plans),
+        "files_listed": files_listed,
+        "planning": times,
+    }
     return Table("simulated-scale", "Plans of TPC-DS at scales of 1,000 and 10,000", rows, details)
+
+
+def declined(plans: dict[str, Plan]) -> dict[str, int]:
+    """How many filters were not placed, by reason."""
+    reasons = Counter(f.reason.code for p in plans.values() for f in p.filters("declined").values())
+    return dict(reasons.most_common())
 
 
 def tables(spark: SparkSession, base: Path, root: Path, scale: int, names: Iterable[str] = ROWS) -> None:
@@ -274,7 +295,7 @@ def _changes(old: Plan, new: Plan) -> Iterator[str]:
     for key, was in old.strategies().items():
         now = joins.get(key)
         if now and was.strategy and now.strategy and (was.strategy, was.build) != (now.strategy, now.build):
-            yield f"{_named(was)} to {_named(now)}: {_why(was, now)}"
+            yield f"{_named(was)} → {_named(now)}: {_why(was, now)}"
     orders = [[o.after or o.before for o in p.report.join_order] for p in (old, new)]
     if orders[0] != orders[1]:
         yield "another join order"
@@ -282,20 +303,20 @@ def _changes(old: Plan, new: Plan) -> Iterator[str]:
         declined = new.filters("declined")
         reasons = {d.reason.code for d in declined.values() for g in gone if d.source == g[0]}
         yield f"a filter less: {', '.join(sorted(reasons)) or 'the joins differ'}"
-    if new.filters().keys() - old.filters().keys():
-        yield "a filter more"
+    if more := filters.keys() - old.filters().keys():
+        declined = old.filters("declined")
+        reasons = {d.reason.code for d in declined.values() for m in more if d.source == m[0]}
+        yield f"a filter more: no longer {', '.join(sorted(reasons)) or 'the joins differ'}"
 
 
 def _named(j: Join) -> str:
-    return f"{j.strategy}" + (f" ({j.build})" if j.build else "")
+    return f"{j.strategy}" + (f", build {j.build}" if j.build else "")
 
 
 def _why(was: Join, now: Join) -> str:
-    """Why a join has not the strategy that it had at the smaller scale."""
-    for a in now.alternatives:
-        if a.strategy == _named(was) and a.ruled_out:
-            return a.ruled_out.code
-    return "cost"
+    """Why a join has not the strategy of the smaller scale: it is ruled out, or costs more than the new one."""
+    ruled_out = {a.strategy: a.ruled_out.code for a in now.alternatives if a.ruled_out}
+    return ruled_out.get(_named(was), "LOWEST_COST")
 
 
 def listings(plans: dict[tuple[int, int], dict[str, Plan]]) -> dict[str, dict[str, int]]:
