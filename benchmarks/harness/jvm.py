@@ -18,6 +18,11 @@ def filter_conf(spark: SparkSession) -> Any:
     return _package(spark).conf.FilterConf
 
 
+def key_summary(spark: SparkSession) -> Any:
+    """What build tasks send of their keys."""
+    return _package(spark).keys.KeySummary
+
+
 def join_state(spark: SparkSession) -> Any:
     """What planning remembers about a join."""
     return _package(spark).record.JoinState
@@ -26,6 +31,12 @@ def join_state(spark: SparkSession) -> Any:
 def gateway(spark: SparkSession) -> Any:
     """What the Python package calls too."""
     return _package(spark).PythonGateway
+
+
+def files_listed(spark: SparkSession) -> int:
+    """How many files Spark has listed since the JVM started."""
+    jvm: Any = spark._jvm
+    return int(jvm.org.apache.spark.metrics.source.HiveCatalogMetrics.METRIC_FILES_DISCOVERED().getCount())
 
 
 def _package(spark: SparkSession) -> Any:

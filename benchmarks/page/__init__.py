@@ -1,7 +1,7 @@
-"""The results page, benchmarks/results/README.md, and its charts: the template filled from the JSON files beside it.
+"""The results pages, README.md and scale.md of benchmarks/results, and charts, from templates and the JSON files there.
 
-A line `{{KIND NAME…}}` of the template stands for a part made from the files NAME.json, `{{gains}}` for the summary.
-Files that the template does not name come at the end of the page.
+A line `{{KIND NAME…}}` of a template stands for a part made from the files NAME.json, `{{gains}}` for the summary.
+Files that no template names come at the end of README.md.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import results
-from benchmarks.page import charts, figures, sections
+from benchmarks.page import charts, figures, scale, sections
 
-_TEMPLATE = Path(__file__).with_name("template.md")
+_TEMPLATES = {page: Path(__file__).with_name(t) for page, t in (("README.md", "template.md"), ("scale.md", "scale.md"))}
 _PART = re.compile(r"^\{\{(\w+) ?([\w. -]*)\}\}$", re.MULTILINE)
 _SECTIONS: dict[str, Callable[..., str]] = {
     "suite": sections.suite,
@@ -23,13 +23,16 @@ _SECTIONS: dict[str, Callable[..., str]] = {
     "orders": sections.orders,
     "study": sections.study,
     "source": sections.source,
+    "violations": scale.violations,
+    "planning": scale.planning,
+    "changes": scale.changes,
 }
 # The suite whose queries are drawn one by one.
 _SCATTER = "tpcds-sf10-clustered-parquet"
 
 
 def write(folder: Path) -> Path:
-    """Write the page and its charts from the files in a folder."""
+    """Write the pages and their charts from the files in a folder."""
     _draw(folder)
 
     def part(found: re.Match[str]) -> str:
@@ -40,12 +43,13 @@ def write(folder: Path) -> Path:
         read = [_read(path) for path in files if path.exists()]
         return _SECTIONS[kind](*read) if read else "Not measured."
 
-    text = _TEMPLATE.read_text(encoding="utf-8")
-    named = {name for _, names in _PART.findall(text) for name in names.split()}
+    texts = {page: template.read_text(encoding="utf-8") for page, template in _TEMPLATES.items()}
+    named = {name for text in texts.values() for _, names in _PART.findall(text) for name in names.split()}
     others = [p for p in sorted(folder.glob("*.json")) if p.stem not in named]
-    page = folder / "README.md"
-    page.write_text(_PART.sub(part, text) + "".join(_other(p) for p in others), encoding="utf-8")
-    return page
+    for page, text in texts.items():
+        more = "".join(_other(p) for p in others) if page == "README.md" else ""
+        (folder / page).write_text(_PART.sub(part, text) + more, encoding="utf-8")
+    return folder / "README.md"
 
 
 def _read(path: Path) -> dict[str, Any]:

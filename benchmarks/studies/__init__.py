@@ -24,6 +24,7 @@ from benchmarks.studies import (
     posting,
     qualify,
     shuffle_writing,
+    simulated_scale,
     young_jvm,
 )
 
@@ -58,5 +59,6 @@ STUDIES: dict[str, Study] = {
     "posting": posting,
     "qualify": qualify,
     "shuffle-writing": shuffle_writing,
+    "simulated-scale": simulated_scale,
     "young-jvm": young_jvm,
 }

@@ -42,8 +42,8 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{PrunableC
  *   what it would save to remove all rows there, in ns of one core
  * @param furtherNs
  *   the same of scans that are filtered in further hops
- * @param skips
- *   whether the scan can skip files or row groups by the range of the keys
+ * @param skippedNs
+ *   the part of `scanNs` that the scan saves by skipping files or row groups by the range of the keys
  */
 final private[springbok] case class Target(
     at: SparkPlan,
@@ -53,9 +53,15 @@ final private[springbok] case class Target(
     grouped: Boolean,
     scanNs: Double,
     furtherNs: Double,
-    skips: Boolean
+    skippedNs: Double
 ) {
   def benefitNs: Double = scanNs + furtherNs
+
+  /** Whether the scan can skip files or row groups. */
+  def skips: Boolean = skippedNs > 0
+
+  /** The same where Spark's own filter removes the rows that the scan reads in vain. */
+  def readingLess: Target = copy(saving = Saving(0), scanNs = skippedNs, furtherNs = 0)
 
   /** The column that stands for the key. */
   def column: Attribute = FilterKey.anchor(key)
@@ -137,7 +143,7 @@ final private[springbok] class FilterTargets(plan: SparkPlan, planning: FilterPl
       val skippedNs = this.skippedNs(p.collectLeaves().head, key)
       val scanNs = rows * (way.saving.ns + skippedNs)
       val target =
-        Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs, skips = skippedNs > 0)
+        Target(p, key, way.saving, way.sameStage, way.grouped, scanNs, way.leverageNs, rows * skippedNs)
       Option.when(takes(p, key, way.grouped))(target).toSeq
     } else
       routes(p, key, way.grouped).flatMap(r => below(p.children(r.child), r.key, step(p, r.child, way)))

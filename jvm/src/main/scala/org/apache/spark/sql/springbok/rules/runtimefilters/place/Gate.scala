@@ -65,9 +65,12 @@ private[place] object Gate {
     }
   }
 
+  /** Spark's bloom filter tests rows. Only ours lets the scan skip row groups, which most of a large table may be. */
   private case object NotFilteredBySpark extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
-      val left = c.targets.filterNot(t => SparkFilters.cover(t.at, t.key, c.key.on.creation, c.key.broadcast))
+      val left = c.targets
+        .filterNot(t => SparkFilters.prune(t.at, t.key, c.key.on.creation, c.key.broadcast))
+        .flatMap(t => if (SparkFilters.test(t.at, t.key)) Some(t.readingLess).filter(_.skips) else Some(t))
       on(c, left, Reason.sparkFilters)
     }
   }

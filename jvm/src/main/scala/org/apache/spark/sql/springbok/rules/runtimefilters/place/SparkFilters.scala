@@ -9,8 +9,19 @@ import org.apache.spark.sql.springbok.keys.TriedKey
 /** Filters that Spark itself has put on a scan. A second filter on the same key removes nothing. */
 private[springbok] object SparkFilters {
 
+  /** Whether Spark's bloom filter tests this key of a scan. A key that is joined once has only one build side. */
+  def test(scan: SparkPlan, key: Expression): Boolean = scan match {
+    case FilterExec(condition, _) =>
+      condition.exists {
+        case BloomFilterMightContain(_, XxHash64(Seq(tested), _)) =>
+          tested.semanticEquals(TriedKey.untried(key))
+        case _ => false
+      }
+    case _ => false
+  }
+
   /**
-   * Whether Spark already filters a scan by this key.
+   * Whether Spark prunes a scan's partitions by this key.
    *
    * @param scan
    *   the scan, with the query's own filter on it
@@ -21,18 +32,11 @@ private[springbok] object SparkFilters {
    * @param broadcast
    *   whether the build side is broadcast. If not, Spark gives up most partition pruning
    */
-  def cover(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
+  def prune(scan: SparkPlan, key: Expression, buildKey: Expression, broadcast: Boolean): Boolean =
     scan match {
-      case FilterExec(condition, child) => tests(condition, key) || prunes(child, key, buildKey, broadcast)
+      case FilterExec(_, child) => prunes(child, key, buildKey, broadcast)
       case other => prunes(other, key, buildKey, broadcast)
     }
-
-  /** Spark's bloom filter on the key. A key that is joined once has only one build side that it can be made from. */
-  private def tests(condition: Expression, key: Expression): Boolean = condition.exists {
-    case BloomFilterMightContain(_, XxHash64(Seq(tested), _)) =>
-      tested.semanticEquals(TriedKey.untried(key))
-    case _ => false
-  }
 
   /** The expressions of a scan by which Spark prunes its partitions, also at run time. */
   def pruning(scan: SparkPlan): Seq[Expression] = scan match {
