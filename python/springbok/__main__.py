@@ -1,4 +1,4 @@
-"""`python -m springbok`: explain a query, the demo, Spark's settings, the jar's path, the doctor, and what event logs say."""
+"""`python -m springbok`: reports of queries, the demo, Spark's settings, the jar's path, the doctor, event logs."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ CAPABILITIES = {
         "rules.conjuncts",
         "rules.shuffles",
         "rules.hints",
+        "rules.subplans",
     ),
     "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters"),
     "Runtime filters: scans, connectors": ("rules.runtimefilters.resolve", "rules.runtimefilters.connectors"),

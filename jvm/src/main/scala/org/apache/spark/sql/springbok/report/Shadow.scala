@@ -23,7 +23,7 @@ final private[springbok] class Shadow extends Logging {
   def report(run: ExecutionEntry, qe: QueryExecution): Option[QueryReport] = {
     leftMs = math.min(mostMs, leftMs + run.durationMs * share)
     if (leftMs <= 0) {
-      logInfo(s"query ${run.id} was not planned in shadow mode: planning has used its share of the time")
+      logInfo("A query was not planned in shadow mode: planning has used its share of the time.")
       None
     } else {
       val start = System.nanoTime()
