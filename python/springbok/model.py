@@ -14,6 +14,7 @@ class Query:
     user: str
     database: str | None = None
     application: str
+    fingerprint: str | None = None
 
 @dataclass(frozen=True, kw_only=True)
 class Resources:

@@ -19,6 +19,11 @@ _KINDS = {
     "int": (re.compile(r"\d+"), "a whole number"),
     "double": (re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE), "a number"),
     "bytes": (_BYTES, "a size such as 64m"),
+    "path": (re.compile(".*"), "a path"),
+    "fingerprints": (
+        re.compile("([0-9a-f]{16}(,[0-9a-f]{16})*)?"),
+        "fingerprints of reports: 16 digits of 0-9 and a-f, separated by commas",
+    ),
     "time": (re.compile(r"\d+(us|ms|s|m|min|h|d)?", re.IGNORECASE), "a time in ms, or one such as 2s"),
 }
 

@@ -125,6 +125,6 @@ def load(spark: SparkSession, folder: Path) -> SparkSession:
     own.sql(_TABLES["fact"]).where("k < 5000").repartition("d").write.partitionBy("d").parquet(str(folder / "parted"))
     for name in (*_TABLES, "parted"):
         own.read.parquet(str(folder / name)).createOrReplaceTempView(name)
-    own.sql(_TABLES["mid"]).coalesce(1).write.csv(str(folder / "lines"))
+    own.sql(_TABLES["mid"]).coalesce(1).write.csv(str(folder / "lines"), compression="gzip")
     own.read.schema("k LONG, v LONG, s STRING").csv(str(folder / "lines")).createOrReplaceTempView("lines")
     return own

@@ -19,6 +19,7 @@ CAPABILITIES = {
         "rules.conjuncts",
         "rules.shuffles",
         "rules.hints",
+        "rules.guard",
         "rules.subplans",
     ),
     "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters"),

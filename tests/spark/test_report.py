@@ -127,7 +127,9 @@ def test_what_an_action_ran_is_found(spark: SparkSession, tpch: Path, valid: Cal
     df.collect()
     own = springbok.report(df, observed=True)
     assert own.execution and own.execution.action == "collect" and own.execution.id > r.execution.id
-    assert own.query == r.query and "select l_shipmode, sum(" in str(own)
+    # Counting is a query of its own.
+    assert own.query.fingerprint != r.query.fingerprint and own.query.sql == r.query.sql
+    assert "select l_shipmode, sum(" in str(own)
 
 
 def test_letters_of_two_units_stay_whole(spark: SparkSession) -> None:
@@ -210,9 +212,10 @@ def test_explain_shows_the_section(spark: SparkSession, tpch: Path, capsys: pyte
 
 
 def test_what_to_change_has_the_statement_that_collects_what_is_missing(spark: SparkSession, tmp_path: Path) -> None:
-    spark.sql("CREATE TABLE uncounted USING csv AS SELECT id AS k FROM range(100)")
+    # The lines of compressed files are not counted.
+    spark.sql("CREATE TABLE uncounted USING csv OPTIONS (compression 'gzip') AS SELECT id AS k FROM range(100)")
     loose = str(tmp_path / "loose")
-    spark.range(5).write.csv(loose)
+    spark.range(5).write.csv(loose, compression="gzip")
     spark.read.schema("k BIGINT").csv(loose).createOrReplaceTempView("loose")
     try:
         sql = "SELECT * FROM uncounted JOIN loose USING (k)"

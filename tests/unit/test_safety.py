@@ -12,7 +12,7 @@ import springbok
 
 ROOT = Path(__file__).parents[2]
 OWN = re.compile(
-    r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF|services/(org\.apache\.spark\.status\.AppHistoryServerPlugin)?)?|"
+    r"(org/(apache/(spark/(sql/(execution/(springbok/.*)?|springbok/.*)?)?)?)?)?|META-INF/(MANIFEST\.MF|LICENSE|NOTICE|services/(org\.apache\.spark\.status\.AppHistoryServerPlugin)?)?|"
     r"springbok\.(properties|members)"
 )
 
@@ -32,12 +32,12 @@ def test_a_jar_holds_springbok_and_nothing_else() -> None:
 
 def test_logs_above_debug_hold_no_values_and_no_paths() -> None:
     # A failing rule once logged its exception's message as a warning. Such a message may quote data.
-    # All of them: what they may name is a rule, a class, a setting or a version.
+    # All of them: what they may name is a rule, a class, a setting, a version or a fingerprint.
     texts = []
     for source in (ROOT / "jvm" / "src" / "main").rglob("*.scala"):
         texts += re.findall(r"log(?:Info|Warning|Error)\((.*?)\)$", source.read_text(), re.DOTALL | re.MULTILINE)
     names = {n.rstrip(".") for t in texts for n in re.findall(r"\$\{?([\w.]+)", t)}
-    assert names <= {"rule", "e.getClass.getName", "key", "nearest"}, names
+    assert names <= {"rule", "e.getClass.getName", "key", "nearest", "fingerprint"}, names
     # A Throwable's message may quote a value: none is handed to the log as it is.
     assert not [t for t in texts if re.search(r",\s*e\s*$", t)]
 

@@ -11,8 +11,9 @@ import org.apache.spark.scheduler.{
 }
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
-import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkThreads}
-import org.apache.spark.sql.springbok.conf.{ReportConf, SpringbokConf}
+import org.apache.spark.sql.springbok.catalyst.{Fingerprint, RuleGuard, SparkThreads}
+import org.apache.spark.sql.springbok.conf.{GuardConf, ReportConf, SpringbokConf}
+import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.RunningQueries
 import org.apache.spark.sql.springbok.report.{
   LastReports,
@@ -23,6 +24,7 @@ import org.apache.spark.sql.springbok.report.{
 }
 import org.apache.spark.sql.springbok.report.model.ExecutionEntry
 import org.apache.spark.sql.springbok.report.ui.ReportEvents
+import org.apache.spark.sql.springbok.rules.guard.RunTimes
 
 /**
  * What happens when a query of a context has ended. Its report is made: the session keeps it, and the UI and the event log
@@ -31,7 +33,7 @@ import org.apache.spark.sql.springbok.report.ui.ReportEvents
  * Reports are made on a thread of their own: they may read files and ask the catalog, for which Spark's other listeners
  * would have to wait.
  *
- * '''Settings''': `spark.springbok.report.retained`, `.events`, `.maxBytes`, `.ui.retained`.
+ * '''Settings''': `spark.springbok.report.retained`, `.events`, `.maxBytes`, `.ui.retained`, `spark.springbok.guard.automatic`.
  */
 final private[springbok] class FinishedQueries(events: ReportEvents, metrics: QueryMetrics)
     extends SparkListener {
@@ -56,6 +58,7 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
   private def report(run: ExecutionEntry, qe: QueryExecution): Unit = {
     val conf = qe.sparkSession.sessionState.conf
     val send = conf.getConf(ReportConf.EVENTS) && events.wanted
+    if (conf.getConf(GuardConf.AUTOMATIC)) compare(run, qe)
     val made =
       if (conf.getConf(SpringbokConf.SHADOW) && conf.getConf(SpringbokConf.ENABLED))
         shadow.report(run, qe).map(LastReports.kept(_, run, qe))
@@ -72,6 +75,14 @@ final private[springbok] class FinishedQueries(events: ReportEvents, metrics: Qu
       events.post(event)
     }
   }
+
+  /** Runs that Springbok planned, beside those of the control group. */
+  private def compare(run: ExecutionEntry, qe: QueryExecution): Unit =
+    for (state <- ReportParts.stateOf(qe.optimizedPlan)) {
+      val control = state.leftToSpark.contains(Reason.controlGroup)
+      if (control || state.leftToSpark.isEmpty)
+        RunTimes.add(Fingerprint.of(qe.analyzed), control, run.durationMs.toDouble)
+    }
 }
 
 private[springbok] object FinishedQueries {

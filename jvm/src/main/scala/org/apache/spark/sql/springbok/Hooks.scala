@@ -7,6 +7,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
+import org.apache.spark.sql.springbok.rules.guard.LeaveGuarded
 import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
 import org.apache.spark.sql.springbok.rules.joins.{
   ChooseJoinStrategy,
@@ -29,6 +30,7 @@ import org.apache.spark.sql.springbok.rules.subplans.MergeScans
  *   parsed plan
  *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
+ *     | normalization ..... [LeaveGuarded] hinted, listed and control runs are left to Spark
  *     | optimizer ......... [MergeScans] aggregates that differ in their filters alone are computed in one pass
  *     | ................. [RememberScanFilters] what Spark is about to push to connectors
  *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, OrderConjuncts, ChooseJoinStrategy,
@@ -55,6 +57,7 @@ private[springbok] object Hooks {
       LateRules.register(session.asInstanceOf[SparkSession])
       NoRule
     }
+    e.injectPlanNormalizationRule(session => new LeaveGuarded(session.asInstanceOf[SparkSession]))
     SparkPlanning.injectHintRule(e, ResolveRelationHints)
     e.injectResolutionRule(session => new ReportHint(session.asInstanceOf[SparkSession]))
     ReportFunctions.into(e)

@@ -27,6 +27,8 @@ class LayersSuite extends AnyFunSuite {
     "physical" -> Seq(s"$root.physical..", s"$operators.."),
     "report" -> Seq(s"$root.report.."),
     "rules.hints" -> Seq(s"$root.rules.hints.."),
+    "rules.guard" -> Seq(s"$root.rules.guard.."),
+    "rules.subplans" -> Seq(s"$root.rules.subplans.."),
     "rules.joins" -> Seq(s"$root.rules.joins.."),
     "rules.reorder" -> Seq(s"$root.rules.reorder.."),
     "rules.conjuncts" -> Seq(s"$root.rules.conjuncts.."),

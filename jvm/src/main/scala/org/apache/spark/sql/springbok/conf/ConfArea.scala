@@ -110,6 +110,17 @@ abstract private[conf] class ConfArea {
     added("list", typed.createWithDefault(modes.all), all)
   }
 
+  /** Fingerprints of queries; empty if it is not set. */
+  protected def fingerprints(key: String)(doc: String): ConfigEntry[Seq[String]] = {
+    val texts = builder(key, doc).stringConf.toSequence
+    val rule = "must be fingerprints of reports: 16 digits of 0-9 and a-f, separated by commas"
+    added("fingerprints", texts.checkValue(_.forall(_.matches("[0-9a-f]{16}")), rule).createWithDefault(Nil))
+  }
+
+  /** A path; empty if it is not set. */
+  protected def path(key: String)(doc: String): ConfigEntry[String] =
+    added("path", builder(key, doc).stringConf.createWithDefault(""))
+
   /** A setting for tests, which is not documented. */
   protected def internal[T](key: String, doc: String)(
       of: ConfigBuilder => TypedConfigBuilder[T]

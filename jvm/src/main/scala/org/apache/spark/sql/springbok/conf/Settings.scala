@@ -12,6 +12,7 @@ object Settings extends Logging {
 
   private val areas = Seq(
     SpringbokConf,
+    GuardConf,
     PlanningConf,
     JoinConf,
     ReorderConf,

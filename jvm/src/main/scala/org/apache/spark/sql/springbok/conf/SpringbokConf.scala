@@ -29,6 +29,28 @@ object SpringbokConf extends ConfArea {
   )(_.intConf)
 }
 
+/** Queries that are left to Spark. */
+object GuardConf extends ConfArea {
+
+  val EXCLUDE: ConfigEntry[Seq[String]] =
+    fingerprints("guard.exclude")(
+      "Fingerprints of queries that Spark plans alone. A report, the log's line of a query and the event have its fingerprint."
+    )
+
+  val EXCLUDE_FILE: ConfigEntry[String] = path("guard.excludeFile")(
+    "Path of a file with further fingerprints, one in a line. A running application reads it again within 10 s of a change."
+  )
+
+  val CONTROL: ConfigEntry[Double] =
+    fraction("guard.controlShare", 0, v => v >= 0 && v <= 1, "must be between 0 and 1")(
+      "Share of the runs, taken at random, that Spark plans alone, to compare with the others."
+    )
+
+  val AUTOMATIC: ConfigEntry[Boolean] = flag("guard.automatic", default = false)(
+    "Whether a query is left to Spark after five runs that were slower than five runs of its control group by more than noise, until the application ends."
+  )
+}
+
 /** The order of conjuncts. */
 object ConjunctConf extends ConfArea {
 

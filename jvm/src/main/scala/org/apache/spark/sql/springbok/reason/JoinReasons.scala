@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.reason
 
 import org.apache.spark.sql.catalyst.optimizer.BuildSide
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf, PlanningConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, GuardConf, JoinConf, PlanningConf}
 
 /** Why a join is executed as it is. */
 private[springbok] trait JoinReasons { this: ReasonRegistry =>
@@ -91,6 +91,33 @@ private[springbok] trait JoinReasons { this: ReasonRegistry =>
     "the query reads {bytes:size}, too little for the {rules_ms} ms that its planning would take",
     "Spark plans the whole query. Set this to 0 to have every query planned.",
     by(PlanningConf.BUDGET)
+  )
+
+  val hintedOff: Reason = strategy.fixed(
+    "HINTED_OFF",
+    "the statement has the hint SPRINGBOK_OFF",
+    "Spark plans the whole query."
+  )
+
+  val excluded: String => Reason = strategy.of1(
+    "EXCLUDED",
+    "the fingerprint {fingerprint} is on the list of queries that are left to Spark",
+    "Spark plans the whole query. `guard.excludeFile` may have the list as well.",
+    by(GuardConf.EXCLUDE)
+  )
+
+  val guarded: String => Reason = strategy.of1(
+    "GUARDED",
+    "runs of the query {fingerprint} that Springbok planned were slower than its control group",
+    "Spark plans the whole query until the application ends. Please report it.",
+    by(GuardConf.AUTOMATIC)
+  )
+
+  val controlGroup: Reason = strategy.fixed(
+    "CONTROL_GROUP",
+    "the run belongs to the control group",
+    "Spark plans a share of all runs, to compare with the others.",
+    by(GuardConf.CONTROL)
   )
 
   val overwritesInput: Reason = strategy.fixed(

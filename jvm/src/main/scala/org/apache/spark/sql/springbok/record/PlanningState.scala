@@ -7,8 +7,10 @@ import scala.collection.mutable
 import scala.util.Try
 
 import org.apache.spark.{SparkContext, SparkEnv}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery}
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Subquery, SubqueryAlias}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.catalyst.trees.TreePattern.PLAN_EXPRESSION
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{SparkPlan, SQLExecution}
 import org.apache.spark.sql.internal.SQLConf
@@ -148,6 +150,32 @@ object PlanningState {
     }
   }
 
+  /** On the inner nodes of a query that Spark is to plan alone, whatever it reads. */
+  private val excluded = TreeNodeTag[Reason]("springbok.excluded")
+
+  /**
+   * A copy of an analyzed plan, subqueries included, that no rule changes. Leaves are shared with other queries, so they are not
+   * marked. Spark keeps an expression whose replacement is equal, so the copy of a subquery has an alias, which Spark removes.
+   */
+  def exclude(analyzed: LogicalPlan, why: Reason): LogicalPlan = {
+    val copy = analyzed
+      .transformAllExpressionsWithPruning(_.containsPattern(PLAN_EXPRESSION)) { case s: SubqueryExpression =>
+        s.withNewPlan(SubqueryAlias("excluded", exclude(s.plan, why)))
+      }
+      .clone()
+    copy.setAnalyzed()
+    copy.foreach(p => if (p.children.nonEmpty) p.setTagValue(excluded, why))
+    copy
+  }
+
+  /** Why Spark is to plan the query with this plan alone. */
+  def whyExcluded(plan: LogicalPlan): Option[Reason] =
+    plan.collectFirst(Function.unlift((_: LogicalPlan).getTagValue(excluded)))
+
+  /** Whether Spark is to plan the query with this plan alone. */
+  def isExcluded(plan: SparkPlan): Boolean =
+    plan.exists(_.logicalLink.exists(_.getTagValue(excluded).isDefined))
+
   /** Whether the query with this plan is left to Spark. */
   def isLeftToSpark(plan: LogicalPlan): Boolean = leftToSpark(plan).isDefined
 
@@ -156,11 +184,13 @@ object PlanningState {
     plan.getTagValue(tag).filter(_.leftToSpark.isDefined)
 
   /**
-   * Whether the logical rules leave the plan alone: Springbok is off, or the query is a stream or left to Spark, or a
+   * Whether the logical rules leave the plan alone: Springbok is off, or the query is a stream, left to Spark or excluded, or a
    * correlated subquery, which Spark plans again as a part of its outer query.
    */
   def leavesAlone(plan: LogicalPlan, conf: SQLConf): Boolean =
-    !SpringbokConf.plans(conf) || plan.isStreaming || isLeftToSpark(plan) || (plan match {
+    !SpringbokConf.plans(conf) || plan.isStreaming || isLeftToSpark(plan) || whyExcluded(
+      plan
+    ).isDefined || (plan match {
       case s: Subquery => s.correlated
       case _ => false
     })

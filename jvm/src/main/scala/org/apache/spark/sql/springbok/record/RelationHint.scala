@@ -73,6 +73,9 @@ object RelationHint {
   /** Joins the relation where the query joins it, as Impala's hint of this name does for a whole FROM. */
   val STRAIGHT_JOIN = new RelationHint(creates = false, target = None, straight = true)
 
+  /** Leaves the whole statement to Spark. */
+  val OFF: HintInfo = new RelationHint(creates = false, target = None)
+
   /** Whether the query asks for a join of this relation without a broadcast. */
   def shuffles(relation: Option[HintInfo]): Boolean = relation.exists {
     case h: RelationHint => h.shuffles

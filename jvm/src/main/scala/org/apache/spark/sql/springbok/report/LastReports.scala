@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLExecutionEnd, SparkListenerSQLExecutionStart}
+import org.apache.spark.sql.springbok.catalyst.Fingerprint
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.record.PlanningState
 import org.apache.spark.sql.springbok.report.model.{ExecutionEntry, QueryReport}
@@ -108,7 +109,7 @@ object LastReports extends Logging {
   /** For the log: neither names nor values of the query. */
   private[springbok] def line(run: ExecutionEntry, c: QueryCounts, qe: QueryExecution): String = {
     val application = qe.sparkSession.sparkContext.applicationId
-    s"query ${run.id} of $application, ${QueryIdentity.statement(qe.logical)}, started ${run.startMs}, ${run.durationMs} ms: " +
+    s"query ${run.id} of $application, fingerprint ${Fingerprint.of(qe.analyzed)}, ${QueryIdentity.statement(qe.logical)}, started ${run.startMs}, ${run.durationMs} ms: " +
       s"planned ${c.planned} of ${c.joins} joins, used ${c.filtersUsed} of ${c.filters} filters, " +
       s"which removed ${c.rowsRemoved} rows"
   }

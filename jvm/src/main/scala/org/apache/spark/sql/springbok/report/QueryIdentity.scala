@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.{
   V1WriteCommand
 }
 import org.apache.spark.sql.internal.StaticSQLConf.SQL_EVENT_TRUNCATE_LENGTH
-import org.apache.spark.sql.springbok.catalyst.CurrentDatabase
+import org.apache.spark.sql.springbok.catalyst.{CurrentDatabase, Fingerprint}
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.model.QueryEntry
 import org.apache.spark.util.Utils
@@ -31,7 +31,8 @@ private[springbok] object QueryIdentity {
       statement = statement(qe.logical),
       user = sc.sparkUser,
       database = database.orElse(CurrentDatabase.name(qe.sparkSession)),
-      application = sc.applicationId
+      application = sc.applicationId,
+      fingerprint = Some(Fingerprint.of(qe.analyzed))
     )
   }
 

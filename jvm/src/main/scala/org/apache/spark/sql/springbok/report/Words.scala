@@ -221,7 +221,7 @@ private[springbok] object Words {
       val job = (e.jobGroup.map("job group " + _) ++ e.jobDescription).mkString(", ")
       Seq(started + e.callSite.fold("")(", called by " + _), job).filter(_.nonEmpty)
     }
-    s"${q.statement} by ${q.user} in application ${q.application}${q.database.fold("")(", database " + _)}" +: run
+    s"${q.statement} by ${q.user} in application ${q.application}${q.database.fold("")(", database " + _)}${q.fingerprint.fold("")(", fingerprint " + _)}" +: run
   }
 
   /** The SQL text in one line, without the lines that are comments. */

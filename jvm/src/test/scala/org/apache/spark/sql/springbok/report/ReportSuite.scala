@@ -171,7 +171,7 @@ class ReportSuite extends SpringbokTest {
     val line = LastReports.line(run, counts, execution(df))
     assert(
       line.matches(
-        s"query ${run.id} of ${spark.sparkContext.applicationId}, SELECT, started ${run.startMs}, \\d+ ms: " +
+        s"query ${run.id} of ${spark.sparkContext.applicationId}, fingerprint [0-9a-f]{16}, SELECT, started ${run.startMs}, \\d+ ms: " +
           "planned \\d of 1 joins, used \\d+ of \\d+ filters, which removed \\d+ rows"
       ),
       line

@@ -58,14 +58,15 @@ final case class Resources(
 )
 
 @describe(
-  "What tells one query from another. sql is the text that it was parsed from, if there is one, and statement the kind of statement. Spark's redaction applies."
+  "What tells one query from another. sql is the text that it was parsed from, if there is one, and statement the kind of statement. The fingerprint is the same for all runs of a query, whatever its literals are. Spark's redaction applies."
 )
 final case class QueryEntry(
     sql: Option[String],
     statement: String,
     user: String,
     database: Option[String],
-    application: String
+    application: String,
+    fingerprint: Option[String]
 )
 
 @describe(

@@ -26,6 +26,7 @@ import org.apache.spark.unsafe.types.UTF8String
  *   - `NO_RUNTIME_FILTER_TARGET(t)`: no filter is applied to `t`.
  *   - `SHUFFLE(t)`: neither side of a join of `t` is broadcast. Costs decide whether it is hashed or merged. Impala's hint of
  *     this name means the same.
+ *   - `SPRINGBOK_OFF`: Spark plans the whole statement alone, see `LeaveGuarded`. It takes no name.
  *   - `STRAIGHT_JOIN`: the joins of the FROM stay in the order in which the query has them, as with Impala. It takes no name.
  *
  * Names match as in Spark's join hints: a relation or its alias within the query's own FROM. A hint without a name means the
@@ -52,15 +53,18 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
   private def key(h: UnresolvedHint): String = h.name.toUpperCase(Locale.ROOT)
 
   private def resolved(plan: LogicalPlan): LogicalPlan =
-    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) { case h: UnresolvedHint =>
-      hints.get(key(h)).fold[LogicalPlan](h) { hint =>
-        val parameters = SparkPlanning.hintParameters(h)
-        val relations = parameters.flatMap(name)
-        if (hint.straight) if (parameters.isEmpty) ofEach(h.child, hint) else h
-        else if (parameters.isEmpty) ResolvedHint(h.child, hint)
-        else if (relations.size < parameters.size) h
-        else new Named(h.name, parameters, relations, hint, conf).in(h.child)
-      }
+    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
+      case h: UnresolvedHint if key(h) == "SPRINGBOK_OFF" =>
+        if (SparkPlanning.hintParameters(h).isEmpty) ResolvedHint(h.child, RelationHint.OFF) else h
+      case h: UnresolvedHint =>
+        hints.get(key(h)).fold[LogicalPlan](h) { hint =>
+          val parameters = SparkPlanning.hintParameters(h)
+          val relations = parameters.flatMap(name)
+          if (hint.straight) if (parameters.isEmpty) ofEach(h.child, hint) else h
+          else if (parameters.isEmpty) ResolvedHint(h.child, hint)
+          else if (relations.size < parameters.size) h
+          else new Named(h.name, parameters, relations, hint, conf).in(h.child)
+        }
     }
 
   /** The joins of a FROM, each of whose relations has the hint. */

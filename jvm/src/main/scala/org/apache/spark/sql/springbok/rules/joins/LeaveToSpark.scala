@@ -5,13 +5,14 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.springbok.catalyst.{OverwrittenInput, RuleGuard}
+import org.apache.spark.sql.springbok.conf.SpringbokConf
 import org.apache.spark.sql.springbok.cost.PlanningBudget
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 
 /**
- * Decides once whether a query is planned. A query is left to Spark if it has too little data ([[PlanningBudget]]), or if it
- * overwrites files that it reads ([[OverwrittenInput]]). The rules after this one leave such a query alone.
+ * Decides once whether a query is planned. A query is left to Spark if it is excluded (`LeaveGuarded`), if it has too little data
+ * ([[PlanningBudget]]), or if it overwrites files that it reads ([[OverwrittenInput]]). The rules after this one leave such a query alone.
  *
  * '''Why the answer cannot change''': the plan stays as it is.
  *
@@ -20,17 +21,22 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 object LeaveToSpark extends Rule[LogicalPlan] {
   def apply(plan: LogicalPlan): LogicalPlan = plan match {
     // The batch runs until nothing changes.
-    case _ if PlanningState.leavesAlone(plan, conf) || plan.exists(JoinState.of(_).isDefined) => plan
-    case _ if !plan.exists(_.isInstanceOf[Join]) => plan
+    case _ if !SpringbokConf.plans(conf) || PlanningState.isLeftToSpark(plan) => plan
+    case _ if !plan.exists(_.isInstanceOf[Join]) || plan.exists(JoinState.of(_).isDefined) => plan
     case _ =>
-      lazy val query = PlanningState.adoptQuery(plan)
-      RuleGuard("LeaveToSpark", plan, Some(query)) {
-        Option
-          .when(OverwrittenInput.in(plan))(Reason.overwritesInput)
-          .orElse(PlanningBudget.exceeded(plan, conf))
-          .foreach(PlanningState.leaveToSpark(plan, query, _))
-        plan
-      }
+      val excluded = PlanningState.whyExcluded(plan)
+      if (excluded.isEmpty && PlanningState.leavesAlone(plan, conf)) plan else decided(plan, excluded)
+  }
+
+  private def decided(plan: LogicalPlan, excluded: Option[Reason]): LogicalPlan = {
+    lazy val query = PlanningState.adoptQuery(plan)
+    RuleGuard("LeaveToSpark", plan, Some(query)) {
+      excluded
+        .orElse(Option.when(OverwrittenInput.in(plan))(Reason.overwritesInput))
+        .orElse(PlanningBudget.exceeded(plan, conf))
+        .foreach(PlanningState.leaveToSpark(plan, query, _))
+      plan
+    }
   }
 }
 

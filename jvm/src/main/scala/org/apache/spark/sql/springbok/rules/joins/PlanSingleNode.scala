@@ -50,11 +50,10 @@ object PlanSingleNode extends Rule[LogicalPlan] {
   private val unpacked = 32
 
   def apply(plan: LogicalPlan): LogicalPlan =
-    PlanningState.leftToSpark(plan).filter(_ => !done(plan) && (forced || cluster.cores <= 1)).fold(plan) {
-      query =>
-        RuleGuard("PlanSingleNode", plan, Some(query)) {
-          InputSize.held(plan).filter(fits(plan, _, query)).fold(plan)(input => alone(plan, query, input))
-        }
+    PlanningState.leftToSpark(plan).filter(_ => mayChange(plan)).fold(plan) { query =>
+      RuleGuard("PlanSingleNode", plan, Some(query)) {
+        InputSize.held(plan).filter(fits(plan, _, query)).fold(plan)(input => alone(plan, query, input))
+      }
     }
 
   private def alone(plan: LogicalPlan, query: PlanningState, input: Input): LogicalPlan = {
@@ -62,6 +61,9 @@ object PlanSingleNode extends Rule[LogicalPlan] {
     PlanningState.leaveToSpark(made, query, Reason.oneTask(input.bytes))
     made
   }
+
+  private def mayChange(plan: LogicalPlan): Boolean =
+    !done(plan) && PlanningState.whyExcluded(plan).isEmpty && (forced || cluster.cores <= 1)
 
   /** The batch runs until nothing changes. */
   private def done(plan: LogicalPlan): Boolean = plan.exists(_.isInstanceOf[Repartition])

@@ -20,7 +20,7 @@ import org.apache.spark.sql.springbok.catalyst.{RuleGuard, SparkShuffles}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, SpringbokConf}
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, Cluster, ShuffleWriteCost}
 import org.apache.spark.sql.springbok.physical.{PhysicalRows, PlanningEstimates, StageTasks}
-import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -45,6 +45,7 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 object ChooseShuffleWriter extends Rule[SparkPlan] {
   def apply(plan: SparkPlan): SparkPlan =
     if (!SpringbokConf.plans(conf) || !conf.getConf(ExchangeConf.CHOOSE_WRITER)) plan
+    else if (PlanningState.isExcluded(plan)) plan
     else {
       val record = JoinState.first(plan).map(_.query)
       RuleGuard("ChooseShuffleWriter", plan, record) {
