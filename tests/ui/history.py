@@ -14,6 +14,19 @@ from pathlib import Path
 import springbok
 from processes import HOME, environment, free_port
 
+# The counters of the driver, which the dashboard and the alert rules in examples/monitoring use.
+COUNTERS = {
+    "queries",
+    "leftToSpark",
+    "joinsChanged",
+    "filtersUsed",
+    "rowsRemoved",
+    "savedCoreMs",
+    "waitedMs",
+    "ruleTimeMs",
+    "failures",
+}
+
 JOB = """
 import os, time
 from pyspark.sql import SparkSession

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -68,3 +69,13 @@ def test_every_example_is_listed() -> None:
     listed = re.findall(r"^\| \[.*?\]\((\w[\w-]*)/", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(f.name for f in EXAMPLES.iterdir() if f.is_dir())
     ast.parse((EXAMPLES / "airflow" / "gate.py").read_text(encoding="utf-8"))
+
+
+def test_dashboard_and_alerts_use_counters_that_there_are() -> None:
+    rules = (EXAMPLES / "monitoring" / "alerts.yml").read_text()
+    dashboard = json.loads((EXAMPLES / "monitoring" / "grafana.json").read_text())
+    used = re.findall(r"metrics_spark_driver_springbok_(\w+?)_Count", rules + json.dumps(dashboard))
+    source = (ROOT / "jvm/src/main/scala/org/apache/spark/sql/springbok/report/Executions.scala").read_text()
+    assert set(used) == set(re.findall(r'(?:counter|since)\("(\w+)"\)', source))
+    assert all(p["targets"] for p in dashboard["panels"])
+    assert {r["labels"]["severity"] for r in _yaml("examples/monitoring/alerts.yml")["groups"][0]["rules"]}

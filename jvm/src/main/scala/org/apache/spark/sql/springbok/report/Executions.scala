@@ -93,17 +93,21 @@ private[springbok] object Executions {
 
 /**
  * Counters of an application in Spark's metrics system, for all of its sinks: queries that have ended without failure and have
- * a join, joins that Spark alone would plan in another way, filters that were used, rows that they removed one by one, time in
- * ms in Springbok's rules, and failures of rules. The last two count all queries.
+ * a join, those of them that were left to Spark, joins that Spark alone would plan in another way, filters that were used, rows that
+ * they removed one by one, ms of one core that they saved by estimate, ms that scans waited for them, ms in Springbok's rules,
+ * and failures of rules. The last two count all queries.
  */
 final private[springbok] class QueryMetrics extends Source {
   override val sourceName: String = "springbok"
   override val metricRegistry: MetricRegistry = new MetricRegistry
 
   private val queries = metricRegistry.counter("queries")
+  private val leftToSpark = metricRegistry.counter("leftToSpark")
   private val joinsChanged = metricRegistry.counter("joinsChanged")
   private val filtersUsed = metricRegistry.counter("filtersUsed")
   private val rowsRemoved = metricRegistry.counter("rowsRemoved")
+  private val savedCoreMs = metricRegistry.counter("savedCoreMs")
+  private val waitedMs = metricRegistry.counter("waitedMs")
   since("ruleTimeMs")(RuleGuard.spentNanos / 1000000)
   since("failures")(RuleGuard.failures)
 
@@ -115,9 +119,12 @@ final private[springbok] class QueryMetrics extends Source {
 
   def add(c: QueryCounts): Unit = {
     queries.inc()
+    if (c.left) leftToSpark.inc()
     joinsChanged.inc(c.changed.toLong)
     filtersUsed.inc(c.filtersUsed.toLong)
     rowsRemoved.inc(c.rowsRemoved)
+    savedCoreMs.inc(c.savedCoreMs)
+    waitedMs.inc(c.waitedMs)
   }
 }
 
@@ -132,6 +139,12 @@ final private[springbok] class QueryMetrics extends Source {
  *   filters that were placed
  * @param rowsRemoved
  *   rows that filters removed one by one, after the scan
+ * @param left
+ *   whether the whole query is left to Spark
+ * @param savedCoreMs
+ *   what filters saved by estimate, see [[SavingsReport]]
+ * @param waitedMs
+ *   the longest time that a scan waited for a filter, of each join
  */
 final private[springbok] case class QueryCounts(
     joins: Int,
@@ -139,12 +152,16 @@ final private[springbok] case class QueryCounts(
     changed: Int,
     filters: Int,
     filtersUsed: Int,
-    rowsRemoved: Long
+    rowsRemoved: Long,
+    left: Boolean,
+    savedCoreMs: Long,
+    waitedMs: Long
 )
 
 private[springbok] object QueryCounts {
   def of(state: PlanningState, plan: SparkPlan): QueryCounts = {
     val (filters, graph) = (state.filters.all, new PlanGraph(plan))
+    val numbers = new PlanNumbers(graph, ran = true, state.lasting)
     val ours = graph.nodes.map(_.plan).collect { case j: BaseJoinExec if decided(j) => j }
     QueryCounts(
       joins = state.joins.size,
@@ -152,7 +169,10 @@ private[springbok] object QueryCounts {
       changed = ours.count(j => JoinState.of(j).flatMap(_.sparkStrategy).exists(_ != Strategy.of(j))),
       filters = filters.count(_.number.isDefined),
       filtersUsed = filters.count(_.state.isInstanceOf[FilterState.Used]),
-      rowsRemoved = FilterReport.rowsRemoved(graph)
+      rowsRemoved = FilterReport.rowsRemoved(graph),
+      left = state.leftToSpark.isDefined,
+      savedCoreMs = new SavingsReport(graph, numbers).entry.fold(0L)(_.coreMs.round),
+      waitedMs = filters.groupBy(_.join).values.flatMap(_.flatMap(_.state.found.waitedMs).maxOption).sum
     )
   }
 

@@ -50,6 +50,15 @@ class QueryMetricsSuite extends SpringbokTest {
     }
   }
 
+  test("what filters saved, what scans waited, and what is left to Spark") {
+    conf(shuffled: _*) {
+      val grown = growth(spark.sql(query).collect(): Unit)
+      assert(grown("savedCoreMs") >= 0 && grown("waitedMs") > 0 && grown("leftToSpark") == 0, grown)
+      val left = growth(spark.sql(query.replace("SELECT", "SELECT /*+ SPRINGBOK_OFF */")).collect(): Unit)
+      assert(left("leftToSpark") == 1 && left("filtersUsed") == 0, left)
+    }
+  }
+
   test("failures of rules are counted, and time is not lost") {
     conf(SpringbokConf.FAIL_IN.key -> "ChooseJoinStrategy") {
       val grown = growth(spark.sql(query).collect(): Unit)

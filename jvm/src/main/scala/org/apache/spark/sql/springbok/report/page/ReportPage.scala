@@ -236,6 +236,8 @@ private[page] object JoinCard {
  *   joins that Springbok decided and that the plan has
  * @param rowsRemoved
  *   rows that filters removed one by one, after the scan
+ * @param savedCoreMs
+ *   ms of one core that filters saved, by estimate
  * @param warnings
  *   tables without statistics, hints that were not followed, and rules that failed
  */
@@ -245,8 +247,19 @@ final private[springbok] case class ReportSummary(
     filters: Int,
     filtersUsed: Int,
     rowsRemoved: Long,
+    savedCoreMs: Long,
     warnings: Int
-)
+) {
+  def +(o: ReportSummary): ReportSummary = ReportSummary(
+    joins + o.joins,
+    joinsChanged + o.joinsChanged,
+    filters + o.filters,
+    filtersUsed + o.filtersUsed,
+    rowsRemoved + o.rowsRemoved,
+    savedCoreMs + o.savedCoreMs,
+    warnings + o.warnings
+  )
+}
 
 private[springbok] object ReportSummary {
   def apply(r: QueryReport): ReportSummary = ReportSummary(
@@ -256,6 +269,7 @@ private[springbok] object ReportSummary {
     filters = r.filters.count(_.id.isDefined),
     filtersUsed = r.filters.count(_.status == "used"),
     rowsRemoved = r.filters.flatMap(_.rowsRemoved).sum,
+    savedCoreMs = r.saved.fold(0L)(_.coreMs.round),
     warnings = r.tables.flatMap(t => t.name.filter(_ => Words.missing(t).isDefined)).distinct.size +
       r.joins.count(_.hintHonoured.contains(false)) + r.failures.size
   )

@@ -2,14 +2,14 @@ package org.apache.spark.sql.springbok.report.ui
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
-import scala.xml.Node
+import scala.xml.{Elem, Node}
 
 import org.apache.spark.SparkConf
 import org.apache.spark.scheduler.SparkListener
 import org.apache.spark.sql.springbok.conf.ReportConf
 import org.apache.spark.sql.springbok.report.{ReportJson, Words}
 import org.apache.spark.sql.springbok.report.model.QueryReport
-import org.apache.spark.sql.springbok.report.page.ReportPage
+import org.apache.spark.sql.springbok.report.page.{ReportPage, ReportSummary}
 import org.apache.spark.status.ElementTrackingStore
 import org.apache.spark.ui.{SparkUI, SparkUITab, UIUtils, WebUIPage}
 import org.apache.spark.util.kvstore.KVStore
@@ -73,15 +73,16 @@ final private[ui] class QueriesPage(tab: SpringbokTab) extends WebUIPage("") {
     "Joins changed",
     "Filters used",
     "Rows removed",
+    "Saved by filters",
     "Warnings"
   )
 
   override def render(request: Request): Seq[Node] = {
     val reports = tab.store.view(classOf[StoredReport]).reverse().asScala.toList
-    val content =
+    val content: Seq[Node] =
       if (reports.isEmpty) <p>No query with a join has finished yet.</p>
       else
-        UIUtils.listingTable[StoredReport](
+        totals(reports) ++ UIUtils.listingTable[StoredReport](
           columns,
           row(request)(_),
           reports,
@@ -92,22 +93,36 @@ final private[ui] class QueriesPage(tab: SpringbokTab) extends WebUIPage("") {
     UIUtils.headerSparkPage(request, "Springbok", content, tab)
   }
 
+  /** Sums over all reports. */
+  private def totals(reports: Seq[StoredReport]): Seq[Node] =
+    reports.flatMap(_.summary).reduceOption(_ + _).toSeq.map { s =>
+      <p>{
+        s"All ${reports.size} queries, ${UIUtils.formatDuration(reports.map(_.durationMs).sum)}: " +
+          s"${s.joinsChanged} of ${s.joins} joins changed, ${s.filtersUsed} of ${s.filters} filters used, " +
+          s"${Words.amount(s.rowsRemoved.toDouble)} rows removed, ${UIUtils.formatDuration(s.savedCoreMs)} of one core saved by filters, by estimate."
+      }</p>
+    }
+
   private def row(request: Request)(r: StoredReport): Seq[Node] = {
     val link =
       s"${UIUtils.prependBaseUri(request, tab.basePath)}/${SpringbokTab.path}/query/?id=${r.executionId}"
-    val numbers = r.summary.fold(Seq("", "", "", "cannot be read")) { s =>
-      Seq(
-        s"${s.joinsChanged} of ${s.joins}",
-        s"${s.filtersUsed} of ${s.filters}",
-        Words.amount(s.rowsRemoved.toDouble),
-        if (s.warnings == 0) "" else s.warnings.toString
-      )
-    }
     <tr><td><a href={link}>{r.executionId}</a></td><td><a href={link}>{
       if (r.which.isEmpty) "query" else r.which
     }</a></td>
       <td>{if (r.startMs > 0) UIUtils.formatDate(r.startMs) else ""}</td>
-      <td sorttable_customkey={r.durationMs.toString}>{UIUtils.formatDuration(r.durationMs)}</td>
-      {numbers.map(n => <td>{n}</td>)}</tr>
+      {cell(UIUtils.formatDuration(r.durationMs), r.durationMs)}
+      {r.summary.fold(Seq(<td colspan="4"></td>, <td>cannot be read</td>))(numbers)}</tr>
   }
+
+  /** Numbers are sorted as numbers. */
+  private def numbers(s: ReportSummary): Seq[Elem] = Seq(
+    cell(s"${s.joinsChanged} of ${s.joins}", s.joinsChanged.toLong),
+    cell(s"${s.filtersUsed} of ${s.filters}", s.filtersUsed.toLong),
+    cell(Words.amount(s.rowsRemoved.toDouble), s.rowsRemoved),
+    cell(if (s.savedCoreMs == 0) "" else UIUtils.formatDuration(s.savedCoreMs), s.savedCoreMs),
+    cell(if (s.warnings == 0) "" else s.warnings.toString, s.warnings.toLong)
+  )
+
+  private def cell(text: String, number: Long): Elem =
+    <td sorttable_customkey={number.toString}>{text}</td>
 }
