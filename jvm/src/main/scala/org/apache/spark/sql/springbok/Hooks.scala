@@ -19,6 +19,7 @@ import org.apache.spark.sql.springbok.rules.joins.{
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{RememberScanFilters, RememberScans}
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
+import org.apache.spark.sql.springbok.rules.runtimefilters.plain.PushFinishedKeys
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
 import org.apache.spark.sql.springbok.rules.subplans.MergeScans
@@ -43,6 +44,7 @@ import org.apache.spark.sql.springbok.rules.subplans.MergeScans
  *     v                                                                    <---------------------------------+
  *   a stage is made ....... [ResolveRuntimeFilters] its build sides are finished: filters become predicates  |
  *   a stage finishes ...... [ReviseJoinStrategy] the choice again with real sizes, then planned anew --------+
+ *     | ................. [PushFinishedKeys] beside a native engine, scans get predicates on the keys of finished broadcasts
  *     |
  *   the query has ended ... [FinishedQueries] one line in the log, and the report for the session, the UI and the event log
  * }}}
@@ -69,6 +71,7 @@ private[springbok] object Hooks {
     e.injectPreCBORule(_ => MergeScans)
     e.injectPreCBORule(_ => RememberScanFilters)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)
+    e.injectRuntimeOptimizerRule(_ => PushFinishedKeys)
     e.injectQueryStagePrepRule(_ => PlaceRuntimeFilters)
     e.injectQueryStagePrepRule(_ => ChooseShuffleWriter)
     e.injectQueryStageOptimizerRule(_ => ResolveRuntimeFilters)

@@ -141,7 +141,8 @@ object BroadcastKeys {
     }
 
   /** The broadcast of a finished stage. `executeBroadcast` would prepare the stage's plan again each time. */
-  private def made(stage: BroadcastQueryStageExec): Broadcast[Any] = stage.broadcast.relationFuture.get()
+  private[springbok] def made(stage: BroadcastQueryStageExec): Broadcast[Any] =
+    stage.broadcast.relationFuture.get()
 
   private def rows(stage: BroadcastQueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.fold(0L)(_.toLong)

@@ -1,8 +1,17 @@
 package org.apache.spark.sql.springbok.catalyst
 
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Aggregate,
+  Filter,
+  Join,
+  LogicalPlan,
+  Project,
+  Sort,
+  Window
+}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -101,4 +110,25 @@ private[springbok] object OfferedConditions {
 
   /** None if nothing was remembered. */
   def of(r: DataSourceV2Relation): Option[Seq[Expression]] = r.getTagValue(tag)
+}
+
+/**
+ * Where a filter on a column may go in a logical plan: to which child of an operator, if a join above drops every row whose column is
+ * null or has no match. `KeyTrace` says the same of physical plans, and why it is safe.
+ */
+private[springbok] object ColumnTrace {
+  def passes(p: LogicalPlan, child: Int, column: Attribute): Boolean =
+    p.children(child).outputSet.contains(column) && (p match {
+      case Project(list, _) => list.forall(_.deterministic)
+      case Filter(condition, _) => condition.deterministic
+      case _: Sort => true
+      case a: Aggregate =>
+        a.aggregateExpressions.forall(_.deterministic) && isColumn(a.groupingExpressions, column)
+      case w: Window => isColumn(w.partitionSpec, column)
+      case j: Join => Sides.filteredFromAbove(j.joinType).toSeq(child)
+      case _ => false
+    })
+
+  private def isColumn(by: Seq[Expression], column: Attribute): Boolean =
+    by.exists { case a: Attribute => a.exprId == column.exprId; case _ => false }
 }

@@ -176,7 +176,10 @@ object FilterMode extends Modes[FilterMode] {
   /** Only those of a broadcast join on a scan in the same stage. */
   case object Local extends FilterMode("LOCAL")
   case object Global extends FilterMode("GLOBAL")
-  override def all: Seq[FilterMode] = Seq(Off, Local, Global)
+
+  /** Plain predicates on scans alone, without operators. */
+  case object Plain extends FilterMode("PLAIN")
+  override def all: Seq[FilterMode] = Seq(Off, Local, Global, Plain)
 }
 
 /** Whether a scan waits for the stage that a runtime filter comes from. */

@@ -7,7 +7,8 @@ object FilterConf extends ConfArea {
 
   val MODE: ConfigEntry[FilterMode] = mode("runtimeFilter.mode", FilterMode.Global, FilterMode)(
     "Which runtime filters are made, as in Impala: OFF none, LOCAL only those of a broadcast join on a scan in the same " +
-      "stage, GLOBAL all."
+      "stage, GLOBAL all. PLAIN tells scans of the keys of finished broadcasts in predicates, and adds no operator to a plan. " +
+      "Beside a native engine, that is done in any mode but OFF."
   )
 
   val TYPES: ConfigEntry[Seq[FilterType]] =

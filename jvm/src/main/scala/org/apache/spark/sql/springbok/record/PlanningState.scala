@@ -81,12 +81,15 @@ final class PlanningState extends FailureLog {
     root.replacing.flatten
   }
 
+  /** Whether tasks run in the driver's JVM. */
+  def isLocal: Boolean = SparkSession.active.sparkContext.isLocal
+
   /**
    * Bytes of the driver's heap that Spark's blocks hold. Asking takes the memory manager's lock, for which all tasks of a local
    * session compete: there it is asked once for each query.
    */
   def storedBytes: Long =
-    if (SparkSession.active.sparkContext.isLocal) root.stored
+    if (isLocal) root.stored
     else SparkEnv.get.memoryManager.onHeapStorageMemoryUsed
 
   /** What the planning of a subquery has decided so far becomes part of this query's. */

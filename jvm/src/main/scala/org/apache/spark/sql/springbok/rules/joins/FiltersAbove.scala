@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter => FilterRows, _}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.catalyst.{ColumnTrace, Sides}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.{CostConstants, Filtered}
 import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
@@ -96,18 +96,10 @@ private[joins] object FiltersAbove {
   }
 
   private def passes(p: LogicalPlan, child: Int, column: Attribute): Boolean =
-    p.children(child).outputSet.contains(column) && (p match {
-      case Project(list, _) => list.forall(_.deterministic)
-      case FilterRows(condition, _) => condition.deterministic && !filteredBySpark(condition, column)
-      case _: Sort => true
-      case a: Aggregate => isColumn(a.groupingExpressions, column)
-      case w: Window => isColumn(w.partitionSpec, column)
-      case j: Join => Sides.filteredFromAbove(j.joinType).toSeq(child)
-      case _ => false
+    ColumnTrace.passes(p, child, column) && (p match {
+      case FilterRows(condition, _) => !filteredBySpark(condition, column)
+      case _ => true
     })
-
-  private def isColumn(by: Seq[Expression], column: Attribute): Boolean =
-    by.exists { case a: Attribute => a.exprId == column.exprId; case _ => false }
 
   /** Whether the estimate of a scan has Spark's own filter on the column: as dynamic pruning or a bloom filter. */
   private def filteredBySpark(condition: Expression, column: Attribute): Boolean = condition.exists {

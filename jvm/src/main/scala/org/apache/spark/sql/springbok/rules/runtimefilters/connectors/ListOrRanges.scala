@@ -42,10 +42,10 @@ private[connectors] object ListOrRanges {
 }
 
 /** A range of keys, as they are and as numbers. */
-final private[connectors] case class KeySpan(low: Any, high: Any, from: Double, to: Double)
+final private[runtimefilters] case class KeySpan(low: Any, high: Any, from: Double, to: Double)
 
 /** Keys in a limited number of ranges. */
-private[connectors] object KeySpan {
+private[runtimefilters] object KeySpan {
   def of(low: Any, high: Any): Option[KeySpan] =
     for (from <- Estimate.number(low); to <- Estimate.number(high)) yield KeySpan(low, high, from, to)
 
@@ -59,12 +59,22 @@ private[connectors] object KeySpan {
     Option.when(spans.nonEmpty && spans.size == values.size)(spans)
   }
 
+  /** Whether no integer lies between two keys. */
+  private def adjacent(a: KeySpan, b: KeySpan): Boolean = (a.high, b.low) match {
+    case (below: Long, above: Long) => above - below == 1
+    case _ => false
+  }
+
   /** Sorted keys in so many ranges, split at the widest gaps. */
   def split(sorted: Seq[KeySpan], ranges: Int): Seq[KeySpan] =
     if (sorted.isEmpty) Nil
     else {
       val keys = sorted.toIndexedSeq
-      val gaps = keys.indices.drop(1).sortBy(i => keys(i - 1).to - keys(i).from).take(ranges - 1)
+      val gaps = keys.indices
+        .drop(1)
+        .filterNot(i => adjacent(keys(i - 1), keys(i)))
+        .sortBy(i => keys(i - 1).to - keys(i).from)
+        .take(ranges - 1)
       val starts = (0 +: gaps.sorted) :+ keys.size
       starts.zip(starts.tail).map { case (i, j) =>
         KeySpan(keys(i).low, keys(j - 1).high, keys(i).from, keys(j - 1).to)

@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 import org.apache.spark.sql.execution.springbok.SummaryPlan
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides}
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode}
+import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.JoinState
 
@@ -37,7 +37,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
   private class Walk(filters: PlacedFilters) {
 
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
-      case e: Exchange if planning.mode != FilterMode.Off && targets.computedOnce(e) => whole(e)
+      case e: Exchange if planning.places && targets.computedOnce(e) => whole(e)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
       case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending)
       case _ if p.children.isEmpty => p
@@ -62,7 +62,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         case None => children(j, pending)
         case Some(state) =>
           val direction =
-            if (planning.mode == FilterMode.Off) Some(Left(Reason.modeOff(planning.mode.name)))
+            if (!planning.places) Some(Left(Reason.modeOff(planning.mode.name)))
             else planning.direction(j)
           direction match {
             case Some(Right(creation)) => filtered(j, state, creation, pending)

@@ -124,6 +124,9 @@ final private[springbok] class FilterPlanning(
   lazy val waiting = new Waiting(new BuildTime(rows, costs, cluster.cores, conf), conf)
 
   val mode: FilterMode = conf.getConf(FilterConf.MODE)
+
+  /** Whether filters are operators of the plan. */
+  def places: Boolean = mode != FilterMode.Off && mode != FilterMode.Plain
   val minBenefitMs: Double = conf.getConf(FilterConf.MIN_BENEFIT_MS).toDouble
   val minRejection: Double = conf.getConf(FilterConf.MIN_REJECTION)
 
