@@ -81,6 +81,11 @@ final class JoinState(
   private[springbok] def numberOf(values: Sides[Expression], range: Option[Comparison]): Int =
     conjuncts.synchronized(conjuncts.getOrElseUpdate((values.map(_.canonicalized), range), conjuncts.size))
 
+  private val pushed = TrieMap.empty[Int, Unit]
+
+  /** Whether nobody has asked before for the keys of this conjunct, to tell scans of them. */
+  def firstPush(conjunct: Int): Boolean = pushed.putIfAbsent(conjunct, ()).isEmpty
+
   /** The side whose groups have an exchange of their own, and why. */
   @volatile var separated: Option[(JoinSide, Reason)] = None
 

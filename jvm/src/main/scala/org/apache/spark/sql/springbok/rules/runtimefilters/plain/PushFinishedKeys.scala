@@ -48,7 +48,9 @@ object PushFinishedKeys extends Rule[LogicalPlan] {
       plan.collectFirst(Function.unlift(JoinState.of)).fold(plan) { first =>
         RuleGuard("PushFinishedKeys", plan, Some(first.query)) {
           val joins = new EqualPlans(plan.collect { case j: Join => j })
-          val filters = plan.collect { case j: Join if joins.alike(j).size == 1 => finished(j) }.flatten
+          val filters = plan.collect {
+            case j: Join if isFinished(j) && joins.alike(j).size == 1 => finished(j)
+          }.flatten
           filters.foldLeft(plan)((p, f) => new KeyPusher(f, conf).into(p))
         }
       }
@@ -57,6 +59,11 @@ object PushFinishedKeys extends Rule[LogicalPlan] {
     case FilterMode.Plain => true
     case FilterMode.Off => false
     case _ => OtherColumnarRules.all.nonEmpty
+  }
+
+  private def isFinished(j: Join): Boolean = j.children.exists {
+    case s: LogicalQueryStage => SparkPlanning.isMaterialized(s)
+    case _ => false
   }
 
   /** The keys of a join whose build side is a broadcast that has finished. */
@@ -69,7 +76,7 @@ object PushFinishedKeys extends Rule[LogicalPlan] {
         keys = Sides(leftKeys, rightKeys)
         ((probe, build), i) <- keys(side).zip(keys(side.other)).zipWithIndex
         column <- WidenedColumn.unapply(probe)
-        number = state.numberOf(Sides(leftKeys(i), rightKeys(i)), None)
+        number = state.numberOf(Sides(leftKeys(i), rightKeys(i)), None) if state.firstPush(number)
       } yield FinishedKey(j, state, number, side, column, build, stage, keys(side.other).map(_.dataType), i)
     case _ => Nil
   }
@@ -133,15 +140,13 @@ final private class KeyPusher(f: FinishedKey, conf: SQLConf) {
   }
 
   private def filtered(r: LogicalRelation): Option[LogicalPlan] =
-    if (f.state.query.filters.find(f.state.id, f.number, f.column.exprId).isDefined) None
-    else
-      for {
-        keys <- facts
-        (kind, predicate, retained) <- predicate(r, keys)
-      } yield {
-        record(r, keys, kind, retained)
-        FilterRows(predicate, r)
-      }
+    for {
+      keys <- facts
+      (kind, predicate, retained) <- predicate(r, keys)
+    } yield {
+      record(r, keys, kind, retained)
+      FilterRows(predicate, r)
+    }
 
   /** The predicate with the part of the column's range that it retains; None if it retains too much. */
   private def predicate(r: LogicalRelation, keys: KeyFacts): Option[(String, Expression, Option[Double])] = {
