@@ -20,11 +20,11 @@ from springbok.errors import SpringbokError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_INACTIVE = (
+INACTIVE = (
     "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate(), and "
     "ask 'python -m springbok doctor' if it was made so."
 )
-_INACTIVE_SERVER = (
+INACTIVE_SERVER = (
     "The server of this Spark Connect session runs without Springbok: start it with Springbok's jar in spark.jars and "
     "spark.sql.extensions=org.apache.spark.sql.springbok.SpringbokExtensions."
 )
@@ -64,11 +64,11 @@ def check_session(spark: SparkSession) -> None:
     """Raise a SpringbokError if the session is stopped, or has no Springbok."""
     if is_classic(spark):
         if not is_active(spark):
-            raise SpringbokError(_jvm.refusal(spark) or _INACTIVE)
+            raise SpringbokError(_jvm.refusal(spark) or INACTIVE)
     elif spark not in _known:
         # Without the extension, the hint would be ignored and the query would run.
         if not is_active(spark):
-            raise SpringbokError(_INACTIVE_SERVER)
+            raise SpringbokError(INACTIVE_SERVER)
         _known.add(spark)
 
 

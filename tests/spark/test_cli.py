@@ -9,10 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from springbok.cli import doctor
-from springbok.jar import Spark
-from springbok.session import temporarily
 from springbok.tpch import query
 
 
@@ -48,15 +44,6 @@ def test_explain_says_in_one_sentence_what_spark_refuses(tpch: Path) -> None:
         done = command("explain", *options, text=text)
         assert done.returncode == 2 and said in done.stderr, done.stderr
         assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
-
-
-def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> None:
-    fine = list(doctor.of_session(spark))
-    assert {c.state for c in fine} == {"ok"}
-    assert any("springbok.report(df)" in c.what for c in fine) != Spark(spark.version).explains
-    with temporarily(spark, {"spark.sql.adaptive.enabled": "false"}):
-        found = [c for c in doctor.of_session(spark) if c.state == "warning"]
-    assert len(found) == 1 and "no runtime filters" in found[0].what and found[0].advice
 
 
 @pytest.mark.slow
