@@ -147,16 +147,20 @@ def html(report: str, *, page: bool) -> str | None:
         return str(spark.sql(sql).collect()[0][0])
 
 
-def page_without_session(report: str) -> str:
+def page_without_session(report: str) -> str | None:
     """A report, given as JSON, as a whole HTML page, by a JVM that starts for it and has no Spark session.
 
+    None if PySpark, its jars, Java or Springbok's jar is missing.
+
     Raises:
-        SpringbokError: PySpark, its jars, Java or Springbok's jar is missing, or the JVM cannot make the page.
+        SpringbokError: the JVM cannot make the page.
     """
-    own, spark, java = jar.jar_path(), jar.installed(), jar.java()
+    try:
+        own, spark, java = jar.jar_path(), jar.installed(), jar.java()
+    except SpringbokError:
+        return None
     if java is None or spark.home is None:
-        what = "Java" if java is None else "Spark's jars"
-        raise SpringbokError(f"The page of a report needs {what} or a session: python -m springbok doctor says more.")
+        return None
     classes = os.pathsep.join((own, str(Path(spark.home) / "jars" / "*")))
     done = subprocess.run([java, "-cp", classes, _PAGE], input=report.encode(), capture_output=True, check=False)
     if done.returncode:

@@ -16,19 +16,18 @@ _PAGE = """:root{color-scheme:light dark}
 body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em}"""
 
 
-def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
-    """A table under a title, its columns but the last one aligned as numbers if they are; nothing without rows."""
+def section(
+    title: str, sentences: Iterable[str], head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False
+) -> str:
+    """A title, sentences and a table, if there are rows. With `numbers`, all columns but the last one are numbers."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
 
-    body = "".join(line("td", row) for row in rows)
-    kind = ' class="numbers"' if numbers else ""
-    return (
-        f"<h3>{escape(title)}</h3><table{kind}><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
-        if body
-        else ""
-    )
+    said = f"<h3>{escape(title)}</h3>" + "".join(f"<p>{escape(s)}</p>" for s in sentences)
+    body, kind = "".join(line("td", row) for row in rows), ' class="numbers"' if numbers else ""
+    table = f"<table{kind}><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
+    return said + (table if body else "")
 
 
 def part(body: str) -> str:

@@ -97,6 +97,10 @@ def test_reports_of_a_connect_session(tmp_path: Path) -> None:
     )
     with server(tmp_path, *conf) as address:
         out = client(tmp_path, address)
+        sql = "SELECT count(*) FROM range(1000) a JOIN range(10) b USING (id)"
+        explain = [sys.executable, "-m", "springbok", "explain", "--sql", "-", "--master", address, "--run", "--json"]
+        done = subprocess.run(explain, input=sql, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0 and json.loads(done.stdout)["state"] == "executed", done.stderr
     assert "error" not in out, out["error"]
     assert out["section"] is springbok.jar.installed().explains
     assert out["active"] is True and out["planned"] == ["planned", 1] and out["rows"] == 100

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from springbok import Check, Checks
 from springbok.diagnosis import _ENGINES, of_settings
-from springbok.jar import Spark
 from springbok.model import Resources
+from springbok.reports import Report
 from springbok.settings import known
 
 GB = 1 << 30
+REPORT = Report.from_json((Path(__file__).parents[1] / "golden" / "q3-executed.json").read_text(encoding="utf-8"))
 CLUSTER = Resources(
     executors=4, cores_per_executor=8, executor_heap_bytes=16 * GB, driver_heap_bytes=8 * GB, shuffle_partitions=200
 )
@@ -21,7 +23,7 @@ GROWS = {"spark.master": "yarn", "spark.dynamicAllocation.enabled": "true"}
 def found(set_: dict[str, str], resources: Resources = CLUSTER) -> list[Check]:
     conf = {"spark.sql.extendedExplainProviders": "org.apache.spark.sql.springbok.report.SpringbokExplain"} | set_
     get = lambda key: conf.get(key, known().get(key, {}).get("default", ""))  # noqa: E731
-    return list(of_settings(get, Spark("4.2.1"), resources))
+    return list(of_settings(get, replace(REPORT, spark="4.2.1", resources=resources)))
 
 
 @pytest.mark.parametrize(
@@ -80,5 +82,5 @@ def test_checks_are_text_html_and_data() -> None:
     checks = Checks([Check("ok", "a"), Check("warning", "b <c>", "Do d.")])
     assert str(checks).splitlines() == ["ok       a", "warning  b <c>", "         Do d.", "Springbok works here."]
     assert "<td>b &lt;c&gt;</td>" in checks._repr_html_() and "<script" not in checks._repr_html_()
-    assert checks.to_dict()["works"] and checks.to_dict()["checks"][1]["advice"] == "Do d."
-    assert not Checks([Check("failed", "e")]).works
+    assert checks.to_dict()[1] == {"state": "warning", "what": "b <c>", "advice": "Do d."}
+    assert str(Checks([Check("failed", "e")])).endswith("\nSpringbok cannot work here.")
