@@ -23,10 +23,11 @@ LINT_SCALA := scalafmtCheckAll scalafmtSbtCheck "scalafixAll --check"
 VENV := .venv/.installed
 DEMO := .venv/.demo
 BENCH := .venv/.bench
+SITE := .venv/.site
 JAR_SOURCES := $(shell find jvm/src/main -type f) build.sbt project/build.properties project/plugins.sbt $(wildcard project/*.scala) VERSION LICENSE NOTICE
 JAR := .venv/.jar
 
-.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-rest test-slow test-scala test-scala-rest test-scala-slow test-python test-python-slow lint lint-python format docs tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars staging reproduce clean
+.PHONY: help audit test-matrix smoke fuzz spark-suites demo test test-all test-rest test-slow test-scala test-scala-rest test-scala-slow test-python test-python-slow lint lint-python format docs site tour build bench bench-joins bench-check bench-scale bench-planning bench-estimates bench-bloom bench-far bench-duckdb bench-page wheel jars staging reproduce clean
 .DEFAULT_GOAL := demo
 
 help:  ## this list
@@ -85,6 +86,9 @@ format: $(VENV)  ## rewrite the sources as lint wants them
 docs:  ## docs/configs.md, docs/reasons.md, docs/report.schema.json, and Python's settings and model, from the JVM half
 	$(PYTHON) tools/sbt.py "springbok/Test/runMain org.apache.spark.sql.springbok.WriteDocs"
 	$(PYTHON) tools/model.py
+
+site: $(SITE)  ## the site of docs/, with search and the API reference, in target/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench bench-check: RUNS = 3
 bench: $(BENCH) $(JAR)  ## make bench SUITE=tpcds SCALE=10 LAYOUT=clustered ARMS=spark,tuned,springbok RUNS=3 QUERIES=1-15
@@ -163,6 +167,11 @@ INSTALL = test -x $(BIN)/python || $(PYTHON) -m venv .venv; SPRINGBOK_LINES= $(B
 # What contributors have serves the demo too, and must not change its PySpark.
 $(DEMO): pyproject.toml
 	test -e $(VENV) || { $(INSTALL) '.[spark,demo]'; }
+	@touch $@
+
+# The site needs neither PySpark nor a jar: docstrings are read, not run.
+$(SITE): pyproject.toml
+	$(INSTALL) '.[site]'
 	@touch $@
 
 $(VENV): pyproject.toml tools/hatch_build.py

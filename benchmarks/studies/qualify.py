@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from springbok.eventlog.files import logs
 from springbok.eventlog.findings import qualified
 
 from benchmarks import suites
@@ -95,7 +96,7 @@ def table(suite: str, measured: Measured, log: Path) -> Table:
 def compared(measured: Measured, log: Path) -> dict[str, Ratios]:
     """The ratios of each query; of what is expected the median of the runs, and 1 for a query without joins."""
     expected: dict[str, list[tuple[float, float]]] = {query: [] for query in measured}
-    for found in (f for total in qualified([log], 10_000) for f in total.largest):
+    for found in (f for total in qualified(logs([log]), 10_000) for f in total.largest):
         query, _, arm = found.description.partition(" ")
         if arm == _ARMS[0] and query in expected:
             expected[query].append(found.ratios)

@@ -12,6 +12,7 @@ from importlib import metadata
 
 from springbok._server import is_active
 from springbok.comparison import Comparison, compare
+from springbok.diagnosis import Check, Checks, doctor
 from springbok.errors import CheckFailed, SpringbokError
 from springbok.explanations import why_not
 from springbok.jar import jar_path
@@ -19,7 +20,9 @@ from springbok.reports import Report, last_reports, report
 from springbok.session import configure, disabled
 
 __all__ = [
+    "Check",
     "CheckFailed",
+    "Checks",
     "Comparison",
     "Report",
     "SpringbokError",
@@ -27,6 +30,7 @@ __all__ = [
     "compare",
     "configure",
     "disabled",
+    "doctor",
     "is_active",
     "jar_path",
     "last_reports",

@@ -50,6 +50,12 @@ def refusal(spark: SparkSession) -> str | None:
     return why
 
 
+def columnar_rules(spark: SparkSession) -> list[str]:
+    """The columnar rules of other extensions in the session, such as those of native engines."""
+    rules = _answer(lambda: gateway(spark, "catalyst.OtherColumnarRules").all())
+    return [] if rules is None else [rules.apply(i).getClass().getName() for i in range(rules.size())]
+
+
 def _answer(ask: Callable[[], Any]) -> Any:
     """What a class of the jar answers; None if the session does not have the class."""
     from py4j.protocol import Py4JError

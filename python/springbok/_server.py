@@ -20,11 +20,11 @@ from springbok.errors import SpringbokError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_INACTIVE = (
+INACTIVE = (
     "This session runs without Springbok: make it with springbok.configure(SparkSession.builder).getOrCreate(), and "
     "ask 'python -m springbok doctor' if it was made so."
 )
-_INACTIVE_SERVER = (
+INACTIVE_SERVER = (
     "The server of this Spark Connect session runs without Springbok: start it with Springbok's jar in spark.jars and "
     "spark.sql.extensions=org.apache.spark.sql.springbok.SpringbokExtensions."
 )
@@ -64,11 +64,11 @@ def check_session(spark: SparkSession) -> None:
     """Raise a SpringbokError if the session is stopped, or has no Springbok."""
     if is_classic(spark):
         if not is_active(spark):
-            raise SpringbokError(_jvm.refusal(spark) or _INACTIVE)
+            raise SpringbokError(_jvm.refusal(spark) or INACTIVE)
     elif spark not in _known:
         # Without the extension, the hint would be ignored and the query would run.
         if not is_active(spark):
-            raise SpringbokError(_INACTIVE_SERVER)
+            raise SpringbokError(INACTIVE_SERVER)
         _known.add(spark)
 
 
@@ -147,16 +147,20 @@ def html(report: str, *, page: bool) -> str | None:
         return str(spark.sql(sql).collect()[0][0])
 
 
-def page_without_session(report: str) -> str:
+def page_without_session(report: str) -> str | None:
     """A report, given as JSON, as a whole HTML page, by a JVM that starts for it and has no Spark session.
 
+    None if PySpark, its jars, Java or Springbok's jar is missing.
+
     Raises:
-        SpringbokError: PySpark, its jars, Java or Springbok's jar is missing, or the JVM cannot make the page.
+        SpringbokError: the JVM cannot make the page.
     """
-    own, spark, java = jar.jar_path(), jar.installed(), jar.java()
+    try:
+        own, spark, java = jar.jar_path(), jar.installed(), jar.java()
+    except SpringbokError:
+        return None
     if java is None or spark.home is None:
-        what = "Java" if java is None else "Spark's jars"
-        raise SpringbokError(f"The page of a report needs {what} or a session: python -m springbok doctor says more.")
+        return None
     classes = os.pathsep.join((own, str(Path(spark.home) / "jars" / "*")))
     done = subprocess.run([java, "-cp", classes, _PAGE], input=report.encode(), capture_output=True, check=False)
     if done.returncode:

@@ -39,7 +39,7 @@ def _max_broadcast(r: ReportData, most: Any) -> Iterator[str]:
         if known is None:
             yield f"{j} broadcasts its {j.build} side, whose size is unknown."
         elif known > limit:
-            yield "{} broadcasts {}, more than {}.".format(j, *_apart(_size, known, limit))
+            yield "{} broadcasts {}, more than {}.".format(j, *_apart(size, known, limit))
 
 
 def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
@@ -47,7 +47,7 @@ def _max_memory(r: ReportData, most: Any) -> Iterator[str]:
     if known is None:
         yield "It is unknown how much of an executor the joins may take."
     elif known > limit:
-        yield "The joins may take {} of an executor, more than {}.".format(*_apart(_size, known, limit))
+        yield "The joins may take {} of an executor, more than {}.".format(*_apart(size, known, limit))
 
 
 def _max_q_error(r: ReportData, most: Any) -> Iterator[str]:
@@ -103,7 +103,7 @@ def _broadcast_bytes(j: Join) -> float | None:
     return min(seen, side.observed_rows * width)
 
 
-def _size(n: float, digits: int) -> str:
+def size(n: float, digits: int = 1) -> str:
     """A number of bytes: 12 B, 3.4 MB."""
     power = min(5, (max(1, int(n)).bit_length() - 1) // 10)
     return f"{n / 1024**power:.{digits if power else digits - 1}f} {('B', 'KB', 'MB', 'GB', 'TB', 'PB')[power]}"

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import itertools
+import json
 import textwrap
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from springbok import markup
 from springbok._jvm import gateway, spark_errors
 from springbok._server import check_query, is_classic, planned
+from springbok.errors import CheckFailed
 from springbok.model import Join, Reason
-from springbok.reports import Report, report
+from springbok.reports import Report, pandas, report, width
 from springbok.session import ENABLED, temporarily
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame
 
 _FAILED = "The query failed"
-_STYLE = """
-.springbok-comparison table{border-collapse:collapse}
-.springbok-comparison th,.springbok-comparison td{border-bottom:1px solid #8884;padding:.35em .6em;text-align:left;
- vertical-align:top;overflow-wrap:anywhere}
-.springbok-comparison strong{color:light-dark(#116329,#7ee2a0)}
-"""
+_COLUMNS = ("join", "without", "with", "changed", "why")
+_MEASURED = ("seconds_off", "seconds_on", "equal")
 
 
 @dataclass(frozen=True)
@@ -55,27 +56,61 @@ class Comparison:
     seconds_on: float | None = None
     equal: bool | None = None
 
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """Parse what `to_json` wrote; see `Report.from_json`."""
+        return cls.from_dict(json.loads(text))
+
+    @classmethod
+    def from_dict(cls, d: dict[str, Any]) -> Comparison:
+        """The same for a parsed document."""
+        return _comparison(Report.from_dict(d["off"]), Report.from_dict(d["on"]), *map(d.get, _MEASURED))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Both reports and what was measured. The joins follow from the reports."""
+        return {"off": self.off.to_dict(), "on": self.on.to_dict(), **{m: getattr(self, m) for m in _MEASURED}}
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The joins as a pandas DataFrame; see `Report.to_pandas`."""
+        rows = [(j.join, j.off, j.on, j.changed, _why(j)[1]) for j in self.joins]
+        return pandas().DataFrame(rows, columns=_COLUMNS)
+
+    def check(self, **conditions: Any) -> None:
+        """Raise `CheckFailed` if the answers differ, or if Springbok's plan violates conditions of `Report.check`."""
+        if self.equal is False:
+            raise CheckFailed("The answers without and with Springbok differ.")
+        self.on.check(**conditions)
+
+    def text(self, *, verbose: bool = False) -> str:
+        """What differs, in lines as wide as the terminal; with `verbose` also both reports as a whole."""
+        return "\n".join([*_text(self, width()), *(f"\n{n}\n\n{text}" for n, text in self._texts() if verbose)])
+
     def __str__(self) -> str:
-        return "\n".join(_text(self))
+        return self.text()
 
     def __repr__(self) -> str:
         return f"<Comparison {'; '.join(filter(None, (_counts(self), _verdict(self))))}>"
 
     def _repr_html_(self) -> str:
-        # Self-contained, escaped, without scripts.
-        rows = [
-            (
-                f"<code>{escape(j.join)}</code>",
-                escape(j.off or "none"),
-                escape(j.on or "none") + (" <strong>changed</strong>" if j.changed else ""),
-                escape(str(j.reason)) if j.changed and j.reason else "",
-            )
-            for j in self.joins
-        ]
-        joins = _table("Joins", ("join", "without", "with", "why"), rows)
-        filters = _table("Runtime filters", ("filter",), [(f"<code>{escape(t)}</code>",) for t in _used(self)])
-        verdict = f"<p>Without and with Springbok: {escape(_verdict(self))}</p>"
-        return f'<div class="springbok-comparison"><style>{_STYLE}</style>{verdict}{joins}{filters}</div>'
+        return markup.part(self._body())
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write what differs and the text of both reports as one self-contained page; see `Report.save_html`."""
+        texts = "".join(f"<h3>{name}</h3><pre>{escape(text)}</pre>" for name, text in self._texts())
+        return markup.write(Path(path), markup.page("Without and with Springbok", self._body() + texts))
+
+    def _body(self) -> str:
+        rows = [(j.join, j.off or "none", j.on or "none", *_why(j)) for j in self.joins]
+        joins = markup.section("Joins", filter(None, (_counts(self), _verdict(self))), _COLUMNS, rows)
+        return joins + markup.section("Runtime filters", (), ("filter",), [(f,) for f in _used(self)])
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        for name, r in (("Without Springbok", self.off), ("With Springbok", self.on)):
+            yield name, r.text(verbose=True)
 
 
 @dataclass(frozen=True)
@@ -210,23 +245,22 @@ def _used(c: Comparison) -> list[str]:
     return [": ".join(filter(None, (f.name, f.effect))) for f in c.on.filters if f.status in ("placed", "used")]
 
 
-def _text(c: Comparison) -> Iterator[str]:
-    """Both plans side by side, in lines of at most 100 characters."""
+def _why(j: JoinChange) -> tuple[str, str]:
+    """Whether a join has changed, and the reason."""
+    return ("yes", str(j.reason or "")) if j.changed else ("", "")
+
+
+def _text(c: Comparison, most: int) -> Iterator[str]:
+    """Both plans side by side, in lines of at most so many characters."""
     yield from filter(None, (_counts(c), _verdict(c)))
     rows = [(j.join, j.off or "none", (j.on or "none") + ("  *" if j.changed else "")) for j in c.joins]
+    column = (most - 6) // 3
     for row in [("",) * 3, ("join", "without", "with"), *rows] if rows else []:
-        cells = [textwrap.wrap(t, 31) or [""] for t in row]
+        cells = [textwrap.wrap(t, column) or [""] for t in row]
         for parts in itertools.zip_longest(*cells, fillvalue=""):
-            yield "   ".join(p.ljust(31) for p in parts).rstrip()
+            yield "   ".join(p.ljust(column) for p in parts).rstrip()
     reasons = [f"{j.join}: {j.reason}" for j in c.joins if j.changed and j.reason]
     for title, texts in (("Why (*)", reasons), ("Runtime filters", _used(c))):
         yield from ("", title) if texts else ()
         for t in texts:
-            yield from textwrap.wrap(t, 100, initial_indent="  ", subsequent_indent="    ")
-
-
-def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """A table of cells that are HTML already."""
-    top = "".join(f"<th>{h}</th>" for h in head)
-    body = "".join("<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<h3>{title}</h3><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+            yield from textwrap.wrap(t, most, initial_indent="  ", subsequent_indent="    ")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from springbok import _server, checks
+from springbok import _server, checks, markup
 from springbok._jvm import spark_errors
 from springbok.document import decoded
 from springbok.errors import CheckFailed, SpringbokError
@@ -36,6 +37,7 @@ _COLUMNS = {
     ),
 }
 _HEAD = ("query", "action", "ms", "joins", "filters used", "what")
+_TEXT_ALONE = "Without a session, Java and Spark's jars make the page with the plan. Here is the text alone."
 _NO_TEXT = "This report was saved without its text: save_html(path) makes its page."
 
 
@@ -82,10 +84,7 @@ class Report(ReportData):
         Raises:
             SpringbokError: pandas is not installed, or there is no such part.
         """
-        try:
-            import pandas as pd
-        except ImportError as e:
-            raise SpringbokError("to_pandas() needs pandas: pip install pandas.") from e
+        pd = pandas()
         items = getattr(self, part, None)
         if not isinstance(items, tuple):
             parts = ", ".join(f.name for f in fields(self) if isinstance(getattr(self, f.name), tuple))
@@ -134,17 +133,32 @@ class Report(ReportData):
         """Write the report as one self-contained HTML page and return its path.
 
         A session's JVM makes the page. Without a session, as for a report from a file, a JVM that starts for it does.
+        Where there is no Java or no Spark, the page has the text of the report alone.
 
         Raises:
-            SpringbokError: the path cannot be written; without a session, there is no Java or no Spark.
+            SpringbokError: the path cannot be written.
         """
-        target = Path(path)
         page = _server.html(self.to_json(), page=True) or _server.page_without_session(self.to_json())
-        try:
-            target.write_text(page, encoding="utf-8")
-        except OSError as e:
-            raise SpringbokError(f"The report cannot be written to {target}: {e.strerror}.") from e
-        return target
+        text = f"<p>{_TEXT_ALONE}</p><pre>{escape(self.text(verbose=True))}</pre>"
+        return markup.write(Path(path), page or markup.page("Springbok strategy report", text))
+
+
+def pandas() -> Any:
+    """The package pandas.
+
+    Raises:
+        SpringbokError: it is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as e:
+        raise SpringbokError("to_pandas() needs pandas: pip install pandas.") from e
+    return pd
+
+
+def width() -> int:
+    """Characters of a line: as many as the terminal has, and 100 where there is none."""
+    return max(40, shutil.get_terminal_size((100, 24)).columns)
 
 
 def report(
@@ -213,7 +227,7 @@ def _cells(r: Report) -> tuple[str, ...]:
 
 
 def _cut(line: str) -> str:
-    return line if len(line) <= 100 else line[:99] + "…"
+    return line if len(line) <= (most := width()) else line[: most - 1] + "…"
 
 
 def last_reports(spark: SparkSession, n: int = 10) -> Reports:

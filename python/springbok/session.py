@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from springbok import jar
-from springbok._jvm import is_active, living
+from springbok._jvm import is_active, living, spark_errors
 from springbok.errors import SpringbokError
 from springbok.settings import checked
 
@@ -111,7 +111,7 @@ def local_session(master: str, memory: str, app: str, settings: Mapping[str, str
     """A session with Springbok and without the UI, as the commands and the benchmarks use it.
 
     Args:
-        master: Spark's master.
+        master: Spark's master, or the address of a Spark Connect server, `sc://host`, which has its own settings.
         memory: heap of the driver, such as "2g".
         app: the application's name.
         settings: further settings of Spark, by key.
@@ -119,9 +119,13 @@ def local_session(master: str, memory: str, app: str, settings: Mapping[str, str
     Raises:
         SpringbokError: Springbok has no jar for this Spark.
     """
-    jar.jar_path()
+    jar.installed()
     from pyspark.sql import SparkSession
 
+    if master.startswith("sc://"):
+        with spark_errors(f"There is no session of {master}"):
+            return SparkSession.builder.remote(master).getOrCreate()
+    jar.jar_path()
     conf = {
         "spark.driver.memory": memory,
         "spark.ui.enabled": "false",

@@ -9,10 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from springbok.cli import doctor
-from springbok.jar import Spark
-from springbok.session import temporarily
 from springbok.tpch import query
 
 
@@ -36,6 +32,23 @@ def test_explain(tpch: Path, tmp_path: Path) -> None:
     failed = command("explain", *options, "--why-not", "merge", "--table", "lineitem", *checks)
     assert "not a sort-merge join because" in failed.stdout, failed.stderr[-2000:]
     assert failed.returncode == 1 and "broadcasts" in failed.stderr and "Traceback" not in failed.stderr
+    document["joins"][0]["strategy"] = "cartesian"
+    (tmp_path / "saved.json").write_text(json.dumps(document), encoding="utf-8")
+    saved = command("explain", "--saved", str(tmp_path / "saved.json"), "--check", "no_cartesian")
+    assert saved.returncode == 1 and "cartesian product" in saved.stderr
+
+
+def test_explain_compares_and_reads_a_catalog(tmp_path: Path) -> None:
+    # Tables of the session's catalog, which a setting names, instead of files.
+    conf = ("--conf", f"spark.sql.warehouse.dir={tmp_path}", "--conf", "spark.sql.defaultCatalog=spark_catalog")
+    sql = "SELECT count(*) FROM range(1000) a JOIN range(10) b USING (id)"
+    options = ("--sql", "-", "--master", "local[2]", "--memory", "1g", *conf)
+    done = command("explain", *options, "--compare", "--run", text=sql)
+    assert done.returncode == 0 and "the answers are equal" in done.stdout, done.stderr[-2000:]
+    (tmp_path / "data" / "t" / "_delta_log").mkdir(parents=True)
+    delta = command("explain", *options, "--data", str(tmp_path / "data"), text=sql)
+    assert delta.returncode == 2 and "delta needs --conf spark.jars.packages" in delta.stderr, delta.stderr
+    assert delta.stderr.count("\n") == 1
 
 
 def test_explain_says_in_one_sentence_what_spark_refuses(tpch: Path) -> None:
@@ -48,15 +61,6 @@ def test_explain_says_in_one_sentence_what_spark_refuses(tpch: Path) -> None:
         done = command("explain", *options, text=text)
         assert done.returncode == 2 and said in done.stderr, done.stderr
         assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
-
-
-def test_the_doctor_finds_what_stands_against_springbok(spark: SparkSession) -> None:
-    fine = list(doctor.of_session(spark))
-    assert {c.state for c in fine} == {"ok"}
-    assert any("springbok.report(df)" in c.what for c in fine) != Spark(spark.version).explains
-    with temporarily(spark, {"spark.sql.adaptive.enabled": "false"}):
-        found = [c for c in doctor.of_session(spark) if c.state == "warning"]
-    assert len(found) == 1 and "no runtime filters" in found[0].what and found[0].advice
 
 
 @pytest.mark.slow

@@ -21,6 +21,8 @@ import springbok
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
 out = {"active": springbok.is_active(spark)}
+if not out["active"]:
+    out["doctor"] = str(springbok.doctor(spark))
 explain = "EXPLAIN SELECT * FROM range(9) JOIN range(5) USING (id)"
 out["section"] = "== Extended Information (Springbok) ==" in spark.sql(explain).head()[0]
 spark.range(100000).selectExpr("id", "id % 1000 AS k").write.mode("overwrite").parquet("facts")
@@ -44,6 +46,7 @@ try:
     out["compare"] = [c.equal, len(c.joins), c.on.state]
     out["why"] = springbok.why_not(df, "merge")
     out["cores"] = springbok.report(df, executors=50, cores=8).resources.executors
+    out["doctor"] = [c.what for c in springbok.doctor(spark) if c.state != "ok"]
     table = spark.sql("SELECT joins, query FROM springbok_reports() ORDER BY execution_id LIMIT 1").collect()[0]
     out["table"] = [table.joins, "facts JOIN dims" in table.query]
 except springbok.SpringbokError as e:
@@ -94,12 +97,17 @@ def test_reports_of_a_connect_session(tmp_path: Path) -> None:
     )
     with server(tmp_path, *conf) as address:
         out = client(tmp_path, address)
+        sql = "SELECT count(*) FROM range(1000) a JOIN range(10) b USING (id)"
+        explain = [sys.executable, "-m", "springbok", "explain", "--sql", "-", "--master", address, "--run", "--json"]
+        done = subprocess.run(explain, input=sql, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0 and json.loads(done.stdout)["state"] == "executed", done.stderr
     assert "error" not in out, out["error"]
     assert out["section"] is springbok.jar.installed().explains
     assert out["active"] is True and out["planned"] == ["planned", 1] and out["rows"] == 100
     assert "has not run in this session" in str(out["not run"])
     assert out["ran"] == ["executed", 1, True] and out["page"] == "<!doctype html>" and out["last"] is True
     assert out["compare"] == [True, 1, "executed"] and out["cores"] == 50 and out["table"] == [1, True]
+    assert out["doctor"] == []
     assert "is a broadcast hash join and not a sort-merge join because" in str(out["why"])
 
 
@@ -108,4 +116,5 @@ def test_a_server_without_springbok_is_said_so_and_no_query_runs(tmp_path: Path)
     with server(tmp_path) as address:
         out = client(tmp_path, address)
     assert out["active"] is False and "planned" not in out
+    assert "start it with Springbok's jar" in str(out["doctor"]) and "cannot work here" in str(out["doctor"])
     assert str(out["error"]).startswith("The server of this Spark Connect session runs without Springbok: start it")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from fakes import FakeHome
-from springbok import SpringbokError, jar
+from springbok import Comparison, jar
 from springbok.__main__ import main
 from springbok._jvm import first_line
 from springbok.cli import doctor, explain
+from springbok.reports import Report
 from springbok.session import EXTENSION
 
 
@@ -54,9 +55,34 @@ def test_the_format_of_a_folder(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert explain._of_folder(tmp_path) == "orc"
-    (tmp_path / "_delta_log").mkdir()
-    with pytest.raises(SpringbokError, match="is a Delta or Iceberg table"):
-        explain._of_folder(tmp_path)
+    for folder, kind in (("metadata", "iceberg"), ("_delta_log", "delta")):
+        (tmp_path / folder).mkdir()
+        assert explain._of_folder(tmp_path) == kind
+        (tmp_path / folder).rmdir()
+
+
+def test_a_saved_report_needs_no_session(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved, both = tmp_path / "saved.json", tmp_path / "both.json"
+    on = Report.from_json((Path(__file__).parents[1] / "golden" / "q3-executed.json").read_text(encoding="utf-8"))
+    saved.write_text(on.to_json())
+    assert main(["explain", "--saved", str(saved)]) == 0
+    assert capsys.readouterr().out == on.text() + "\n"
+    assert main(["explain", "--saved", str(saved), "--why-not", "merge", "--check", "no_sort_merge"]) == 0
+    assert "not a sort-merge join because" in capsys.readouterr().out
+    both.write_text(Comparison(on, on, (), 1.0, 2.0, False).to_json())
+    assert main(["explain", "--saved", str(both), "--html", str(tmp_path / "both.html")]) == 1
+    said = capsys.readouterr()
+    assert "THE ANSWERS DIFFER" in said.out and "springbok: The answers without and with" in said.err
+    assert "THE ANSWERS DIFFER" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    for text in ("{}", "[]", "no", '{"on": 1}'):
+        saved.write_text(text)
+        assert main(["explain", "--saved", str(saved)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_server_does_not_see_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--sql", "-", "--data", str(tmp_path), "--master", "sc://host"]) == 2
+    assert "A server does not see the files of --data" in capsys.readouterr().err
 
 
 def test_conditions_of_the_command_line() -> None:

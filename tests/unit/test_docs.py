@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import site_hook as site
 from qa import matrix_page
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -37,6 +41,49 @@ def test_links_lead_somewhere(page: Path) -> None:
         linked = page.parent / name if name else page
         assert linked.exists(), f"{page.name}: {target}"
         assert not anchor or anchor in _anchors(linked), f"{page.name}: {target}"
+
+
+def test_the_site_has_every_page() -> None:
+    nav = YAML().load(ROOT / "mkdocs.yml")["nav"]  # not the safe loader: mkdocs names functions in it
+    named = [n if isinstance(n, str) else next(iter(n.values())) for part in nav for n in next(iter(part.values()))]
+    pages = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
+    assert sorted(n for n in named if not n.startswith("https:")) == sorted(pages)
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("use/is-it-for-me", ["dynamic filtering", "dynamic file pruning", "broadcast", "skew"]),
+        ("understand/how-it-differs", ["dynamic partition pruning", "dynamic file pruning", "AQE", "CBO", "skew"]),
+        ("understand/how-a-runtime-filter-works", ["dynamic filtering", "dynamic file pruning"]),
+        ("understand/how-a-strategy-is-chosen", ["broadcast"]),
+        ("use/troubleshooting", ["skew"]),
+    ],
+)
+def test_a_search_finds_a_page(page: str, words: list[str]) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8").lower()
+    assert [w for w in words if w.lower() not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "target", "there"),
+    [
+        ("docs/use", "install.md", "install.md"),
+        ("docs/use", "../report-dark.png", "../report-dark.png"),
+        ("docs/use", "../../SECURITY.md", "https://github.com/a/b/blob/main/SECURITY.md"),
+        ("docs", "tour.ipynb", "https://github.com/a/b/blob/main/docs/tour.ipynb"),
+    ],
+)
+def test_links_that_leave_the_site_lead_to_the_repository(folder: str, target: str, there: str) -> None:
+    assert site.linked(folder, target, "https://github.com/a/b") == there
+
+
+def test_the_site_can_be_built(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="make site installs it")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "springbok.doctor" in (tmp_path / "api.html").read_text(encoding="utf-8")
 
 
 def test_the_readme_is_short_and_names_the_test_command() -> None:

@@ -42,7 +42,7 @@ def _changed(**fields: Any) -> Execution:
 
 
 def test_a_filter_and_a_strategy_are_expected() -> None:
-    [total] = findings.qualified([WITHOUT], 20)
+    [total] = findings.qualified(logs([WITHOUT]), 20)
     q4, q14 = total.largest
     least, most = q4.expected_seconds
     assert least < most < q4.seconds and q4.against == ()
@@ -168,7 +168,7 @@ def test_a_filter_must_not_remove_rows_that_an_outer_join_keeps() -> None:
 
 def test_a_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     (tmp_path / "log.inprogress").write_bytes(WITHOUT.read_bytes()[:-700])
-    [total] = findings.qualified([tmp_path / "log.inprogress"], 20)
+    [total] = findings.qualified(logs([tmp_path / "log.inprogress"]), 20)
     assert total.executions == 1 and total.application.unfinished == 1 and total.application.damaged == 1
 
 
@@ -253,7 +253,7 @@ def test_nothing_is_kept_of_an_execution_that_has_ended() -> None:
 
 
 def test_a_fleet_sums_reports_and_compares_runs() -> None:
-    found = fleet([LOGS])
+    found = fleet(logs([LOGS]))
     sums = {name: found.total[name] for name in ("queries", "joins", "joins_changed", "filters_used", "failures")}
     assert sums == {"queries": 1, "joins": 1, "joins_changed": 1, "filters_used": 1, "failures": 0}
     assert found.total["rows_removed"] > 3_000_000 and found.total["core_ms"] > 0
@@ -264,7 +264,7 @@ def test_a_fleet_sums_reports_and_compares_runs() -> None:
 def test_runs_of_a_query_are_compared_whatever_its_literals_are(tmp_path: Path) -> None:
     for name, path, said in (("a", WITHOUT, "q4 spark"), ("b", WITH, "q4 springbok")):
         (tmp_path / name).write_text(path.read_text().replace(said, f"orders of {len(said)}, 'x{said}'"))
-    [same] = fleet([tmp_path]).compared
+    [same] = fleet(logs([tmp_path])).compared
     assert same.runs_before == same.runs_after == 1 and same.before > same.after and same.ratio > 1
     assert same.query.startswith("orders of ?, ? default.lineitem(l_commitdate, l_orderkey, l_receiptdate)")
 
@@ -272,7 +272,23 @@ def test_runs_of_a_query_are_compared_whatever_its_literals_are(tmp_path: Path) 
 def test_a_report_of_another_format_is_counted(tmp_path: Path) -> None:
     event = {"Event": "org.apache.spark.sql.springbok.report.SpringbokReportEvent", "executionId": 1}
     (tmp_path / "log").write_text(json.dumps(event | {"report": '{"version":1}'}, separators=(",", ":")) + "\n")
-    assert fleet([tmp_path]).total["unreadable"] == 1
+    assert fleet(logs([tmp_path])).total["unreadable"] == 1
+
+
+def test_a_terminal_gets_progress_and_lines_that_fit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["qualify", str(LOGS)]) == 0
+    piped = capsys.readouterr()
+    assert piped.err == "" and any(len(line) > 110 for line in piped.out.splitlines())
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["qualify", str(LOGS)]) == 0
+    said = capsys.readouterr()
+    rows = [line for line in said.out.splitlines() if line.startswith("   ")]
+    assert rows and all(len(line) <= 80 for line in rows)
+    assert "reading log 2: without, " in said.err and said.err.endswith("\r\x1b[K") and "\n" not in said.err
 
 
 @pytest.mark.parametrize("command", ["qualify", "fleet"])
@@ -283,7 +299,7 @@ def test_the_commands_write_text_a_page_and_json(
     assert main([command, str(LOGS), "--html", str(page), "--json", str(data)]) == 0
     said = capsys.readouterr().out
     assert "springbok-benchmarks" in said and all(len(line) < 200 for line in said.splitlines())
-    assert page.read_text().count("<table>") >= 1 and "springbok-benchmarks" in data.read_text()
+    assert page.read_text().count("<table") >= 1 and "springbok-benchmarks" in data.read_text()
     json.loads(data.read_text())
 
 

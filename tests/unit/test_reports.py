@@ -72,5 +72,35 @@ def test_a_saved_report_becomes_a_page_without_a_session(
         _server.page_without_session("{")
     assert "\n" not in str(e.value)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(springbok.SpringbokError, match="needs Java or a session"):
-        saved.save_html(tmp_path / "other.html")
+    # Without Java there is the text.
+    text = saved.save_html(tmp_path / "other.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>") and "🦌&lt;b&gt;" in text and "<script" not in text and "<svg" not in text
+
+
+def test_a_comparison_can_what_a_report_can(report: Report, tmp_path: Path) -> None:
+    off = replace(report, joins=tuple(replace(j, strategy="sort-merge", build=None) for j in report.joins))
+    changes = tuple(JoinChange(str(j), "sort-merge", j.strategy, j.reason) for j in report.joins)
+    c = Comparison(off, report, changes, 2.0, 1.0, True)
+    again = Comparison.from_json(c.to_json())
+    assert again.on == c.on and again.equal and (again.seconds_off, again.seconds_on) == (2.0, 1.0)
+    assert len(again.joins) == 2 and again.to_dict() == c.to_dict()
+    page = c.save_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "<script" not in page and "the answers are equal" in page
+    assert report.text(verbose=True).splitlines()[0] in page.replace("&gt;", ">") and "<td>yes</td>" in c._repr_html_()
+    assert c.text(verbose=True).startswith(c.text()) and report.text(verbose=True) in c.text(verbose=True)
+    pytest.importorskip("pandas")
+    frame = c.to_pandas()
+    assert list(frame.columns) == ["join", "without", "with", "changed", "why"] and len(frame) == 2
+    c.check(no_cartesian=True)
+    with pytest.raises(springbok.CheckFailed, match="broadcasts"):
+        c.check(max_broadcast=1)
+    with pytest.raises(springbok.CheckFailed, match="answers without and with Springbok differ"):
+        replace(c, equal=False).check()
+
+
+def test_texts_are_as_wide_as_the_terminal(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    c = Comparison(report, report, tuple(JoinChange(str(j), "sort-merge", "x " * 40, j.reason) for j in report.joins))
+    for columns in (60, 100, 150):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = [*c.text().splitlines()[1:], *repr(Reports([report])).splitlines()]
+        assert columns - 12 < max(map(len, lines)) <= columns

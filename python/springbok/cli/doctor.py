@@ -1,4 +1,4 @@
-"""`python -m springbok doctor`: is everything there that Springbok needs, and does a setting work against it?"""
+"""`python -m springbok doctor`: is everything there that Springbok needs, and does a session of its own work?"""
 
 from __future__ import annotations
 
@@ -6,50 +6,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from springbok._jvm import first_line, is_active, refusal
+from springbok._jvm import first_line
 from springbok.cli.local import quiet_session
+from springbok.diagnosis import Check, Checks, of_session
 from springbok.errors import SpringbokError
 from springbok.jar import PYSPARK, Spark, find, installed, java, missing
-from springbok.reports import report
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-_JOIN = "SELECT count(*) FROM range(1000) a JOIN range(10) b ON a.id = b.id"
-
-# Settings that work against Springbok: the value that does, and its effect.
-_CONFLICTS = {
-    "spark.sql.adaptive.enabled": ("false", "no runtime filters are made, and no decision is revised at run time"),
-    "spark.springbok.enabled": ("false", "Springbok is switched off"),
-    "spark.springbok.join.enabled": ("false", "join strategies are Spark's own"),
-    "spark.springbok.runtimeFilter.mode": ("OFF", "no runtime filters are made"),
-}
-_EVALUATOR = "spark.sql.adaptive.customCostEvaluatorClass"
-
-
-@dataclass(frozen=True)
-class Check:
-    """What was checked: ok, warning or failed, and what to do."""
-
-    state: str
-    what: str
-    advice: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.state:<8} {self.what}" + (f"\n         {self.advice}" if self.advice else "")
 
 
 def run(say: Callable[[str], None] = print) -> int:
     """Check everything and say what was found; 1 if Springbok cannot work here, else 0."""
-    failed = False
+    found = Checks()
     for check in checks():
         say(str(check))
-        failed = failed or check.state == "failed"
-    say("Springbok cannot work here." if failed else "Springbok works here.")
-    return 1 if failed else 0
+        found.append(check)
+    say(str(found).splitlines()[-1])
+    return 1 if any(c.state == "failed" for c in found) else 0
 
 
 def checks() -> Iterator[Check]:
@@ -71,37 +43,6 @@ def checks() -> Iterator[Check]:
     except Exception as e:
         first = first_line(e)[:200]
         yield Check("failed", f"a local Spark session does not start: {first}", "Its log above says why.")
-
-
-def of_session(spark: SparkSession) -> Iterator[Check]:
-    """Whether the extension works in a session, and the settings that work against it."""
-    if not is_active(spark):
-        yield Check(
-            "failed",
-            "the extension is not active in a session",
-            refusal(spark) or "Is spark.sql.extensions set elsewhere, or spark.jars without Springbok's jar?",
-        )
-        return
-    yield Check("ok", f"the extension is active in Spark {spark.version}")
-    conf = spark.conf
-    df = spark.sql(_JOIN)
-    df.collect()
-    if joins := ", ".join(j.strategy or "" for j in report(df).joins if j.reason):
-        yield Check("ok", f"a join was planned: {joins}")
-    elif conf.get("spark.springbok.enabled") == "true":
-        yield Check("failed", "a join was not planned", "The log has a warning of the rule that failed.")
-    for key, (value, effect) in _CONFLICTS.items():
-        if (conf.get(key, None) or "").lower() == value.lower():
-            yield Check("warning", f"{key} is {value}: {effect}", f"Take {key} away.")
-    evaluator = conf.get(_EVALUATOR, None) or ""
-    if evaluator and "springbok" not in evaluator:
-        yield Check(
-            "warning",
-            f"{_EVALUATOR} is {evaluator}, which counts runtime filters as shuffles",
-            "Plans with filters may be rejected at run time; take it away if you can.",
-        )
-    if not Spark(spark.version).explains:
-        yield Check("ok", f"EXPLAIN of Spark {spark.version} takes no section: Springbok's is in springbok.report(df)")
 
 
 def _java(spark: Spark) -> Check:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from springbok.cli.pages import Section, arguments, show
+from springbok.cli.pages import Section, arguments, read, show
 from springbok.eventlog.fleet import Compared, Fleet, fleet
 
 __all__ = ["arguments", "run"]
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         SpringbokError: a log that cannot be read, no log, a path that cannot be written.
     """
-    found = fleet(args.logs)
+    found = fleet(read(args.logs))
     data = {"applications": found.applications, "total": found.total, "compared": list(map(asdict, found.compared))}
     show(args, "What Springbok did", list(_sections(found)) if found.applications else [], data)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def quiet_session(master: str, memory: str, app: str) -> Iterator[SparkSession]:
+def quiet_session(
+    master: str, memory: str, app: str, settings: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
     """A session for a block. What its JVM says is shown only if the block fails unexpectedly.
 
     The JVM inherits a file as its standard error. Settings of log4j would not do: Java itself warns of the incubator
@@ -26,7 +28,7 @@ def quiet_session(master: str, memory: str, app: str) -> Iterator[SparkSession]:
     with tempfile.TemporaryFile() as log:
         try:
             with _standard_error(log):
-                spark = local_session(master, memory, app)
+                spark = local_session(master, memory, app, settings)
             try:
                 yield spark
             finally:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from springbok import markup
+from springbok.checks import size
 from springbok.errors import SpringbokError
-
-_STYLE = """:root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto}
-td,th{border-bottom:1px solid #8884;padding:.3em .7em;text-align:right;vertical-align:top}
-td:last-child,th:last-child{text-align:left;white-space:pre-line;overflow-wrap:anywhere}"""
+from springbok.eventlog.files import Log, logs
+from springbok.reports import width
 
 
 @dataclass(frozen=True)
@@ -42,33 +43,39 @@ def show(args: argparse.Namespace, title: str, sections: Sequence[Section], data
     """
     if not sections:
         raise SpringbokError("There is no event log: give the folder that spark.eventLog.dir names.")
-    print("\n\n".join("\n  ".join(_lines(s)) for s in sections))
-    page = "".join(_html(s) for s in sections)
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    contents = {
-        args.html: f'<!doctype html><html lang="en">{head}<style>{_STYLE}</style><h1>{title}</h1>{page}\n',
-        args.json: json.dumps(data, indent=1) + "\n",
-    }
-    for path in filter(None, contents):
-        try:
-            path.write_text(contents[path], encoding="utf-8")
-        except OSError as e:
-            raise SpringbokError(f"{path} cannot be written: {e.strerror}.") from e
+    most = width() if sys.stdout.isatty() else None
+    print("\n\n".join("\n  ".join(_lines(s, most)) for s in sections))
+    if args.html:
+        markup.write(args.html, markup.page(title, "".join(map(_html, sections))))
+    if args.json:
+        markup.write(args.json, json.dumps(data, indent=1) + "\n")
 
 
-def _lines(s: Section) -> Iterator[str]:
+def read(paths: Iterable[Path]) -> Iterator[Log]:
+    """The logs. A line on standard error names the one that is read, if that is a terminal."""
+    for number, log in enumerate(logs(paths), 1):
+        _say(f"reading log {number}: {log[0].name}, {size(sum(path.stat().st_size for path in log))}")
+        yield log
+    _say("")
+
+
+def _say(what: str) -> None:
+    if sys.stderr.isatty():  # its line is cleared first
+        print(f"\r\x1b[K{what[: width() - 1]}", end="", file=sys.stderr, flush=True)
+
+
+def _lines(s: Section, most: int | None) -> Iterator[str]:
+    """The last cell of a row is wrapped if a line must not have more characters than `most`."""
     yield s.title
     yield from s.sentences
     table = [s.head, *s.rows] if s.rows else []
     widths = [max(map(len, column)) for column in zip(*(row[:-1] for row in table), strict=True)]
     for *cells, last in table:
         first = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
-        for i, line in enumerate(last.split("\n")):
-            yield f"{' ' * len(first) + '  ' if i else first}  {line}"
+        left = max(20, (most or sys.maxsize) - len(first) - 6)
+        for i, part in enumerate(p for line in last.split("\n") for p in textwrap.wrap(line, left) or [""]):
+            yield f"{' ' * len(first) + '  ' if i else first}  {part}"
 
 
 def _html(s: Section) -> str:
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in s.rows)
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in s.head if s.rows)
-    told = "".join(f"<p>{escape(x)}</p>" for x in s.sentences)
-    return f"<h2>{escape(s.title)}</h2>{told}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return markup.section(s.title, s.sentences, s.head, s.rows, numbers=True)

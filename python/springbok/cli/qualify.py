@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         SpringbokError: a log that cannot be read, no log, a path that cannot be written.
     """
-    totals = sorted(qualified(args.logs, max(args.top, 1)), key=lambda t: -t.gain)
+    totals = sorted(qualified(pages.read(args.logs), max(args.top, 1)), key=lambda t: -t.gain)
     sections = [pages.Section(_title(t), list(_told(t)), _HEAD, list(_rows(t.largest))) for t in totals]
     pages.show(args, "What Springbok would save", sections, [asdict(t) for t in totals])
     return 0

@@ -6,10 +6,9 @@ import heapq
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from springbok.eventlog.executions import Application, Execution, Reader
-from springbok.eventlog.files import lines, logs
+from springbok.eventlog.files import Log, lines
 from springbok.eventlog.plan import USER_CODE, Operator, plan
 from springbok.eventlog.savings import Expectation, expected
 
@@ -64,13 +63,13 @@ class Total:
         return f
 
 
-def qualified(paths: Iterable[Path], top: int) -> Iterator[Total]:
+def qualified(logs: Iterable[Log], top: int) -> Iterator[Total]:
     """Each application, with this number of its executions.
 
     Raises:
         SpringbokError: a log cannot be read.
     """
-    for log in logs(paths):
+    for log in logs:
         reader = Reader()
         total = Total(reader.application)
         ran = (e for e in reader.read(lines(log)) if not isinstance(e, str) and e.stages)

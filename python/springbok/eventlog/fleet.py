@@ -7,11 +7,10 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from springbok.errors import SpringbokError
 from springbok.eventlog.executions import Execution, Reader
-from springbok.eventlog.files import lines, logs
+from springbok.eventlog.files import Log, lines
 from springbok.eventlog.plan import plan
 from springbok.reports import Report
 
@@ -46,7 +45,7 @@ class Fleet:
     compared: list[Compared]
 
 
-def fleet(paths: Iterable[Path]) -> Fleet:
+def fleet(logs: Iterable[Log]) -> Fleet:
     """The reports and the runs of all logs; the queries that are slowest in comparison come first.
 
     Raises:
@@ -55,7 +54,7 @@ def fleet(paths: Iterable[Path]) -> Fleet:
     applications: dict[str, Counter[str]] = defaultdict(Counter)
     total, compared = Counter[str](), []
     runs: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for log in logs(paths):
+    for log in logs:
         reader, sums = Reader(), Counter[str]()
         for e in reader.read(lines(log)):
             if isinstance(e, str):
