@@ -22,7 +22,7 @@ CAPABILITIES = {
         "rules.guard",
         "rules.subplans",
     ),
-    "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters"),
+    "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters", "rules.runtimefilters.plain"),
     "Runtime filters: scans, connectors": ("rules.runtimefilters.resolve", "rules.runtimefilters.connectors"),
     "Operators of runtime filters": ("physical", "keys"),
     "Statistics, costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
