@@ -17,6 +17,7 @@ import org.apache.spark.sql.springbok.rules.joins.{
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{RememberScanFilters, RememberScans}
+import org.apache.spark.sql.springbok.rules.runtimefilters.merge.PruneMergeTarget
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
 import org.apache.spark.sql.springbok.rules.shuffles.{ChooseShuffleWriter, MarkRepartitions}
@@ -29,6 +30,7 @@ import org.apache.spark.sql.springbok.rules.subplans.MergeScans
  *   parsed plan
  *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
+ *     | normalization ..... [PruneMergeTarget] a MERGE gets the keys of its source into its condition
  *     | optimizer ......... [MergeScans] aggregates that differ in their filters alone are computed in one pass
  *     | ................. [RememberScanFilters] what Spark is about to push to connectors
  *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, OrderConjuncts, ChooseJoinStrategy,
@@ -63,6 +65,7 @@ private[springbok] object Hooks {
       SparkSettings.set(session.asInstanceOf[SparkSession])
       PlanNullAwareAntiJoin
     }
+    e.injectPlanNormalizationRule(_ => PruneMergeTarget)
     e.injectPreCBORule(_ => MergeScans)
     e.injectPreCBORule(_ => RememberScanFilters)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)

@@ -33,6 +33,7 @@ class LayersSuite extends AnyFunSuite {
     "rules.shuffles" -> Seq(s"$root.rules.shuffles.."),
     "rules.runtimefilters" -> Seq(s"$root.rules.runtimefilters"),
     "rules.runtimefilters.connectors" -> Seq(s"$root.rules.runtimefilters.connectors.."),
+    "rules.runtimefilters.merge" -> Seq(s"$root.rules.runtimefilters.merge.."),
     "rules.runtimefilters.place" -> Seq(s"$root.rules.runtimefilters.place.."),
     "rules.runtimefilters.resolve" -> Seq(s"$root.rules.runtimefilters.resolve.."),
     "top" -> Seq(root)

@@ -17,6 +17,7 @@ object Settings extends Logging {
     ReorderConf,
     ConjunctConf,
     SubplanConf,
+    MergeConf,
     ExchangeConf,
     StatsConf,
     ClusterConf,

@@ -42,10 +42,10 @@ private[connectors] object ListOrRanges {
 }
 
 /** A range of keys, as they are and as numbers. */
-final private[connectors] case class KeySpan(low: Any, high: Any, from: Double, to: Double)
+final private[runtimefilters] case class KeySpan(low: Any, high: Any, from: Double, to: Double)
 
 /** Keys in a limited number of ranges. */
-private[connectors] object KeySpan {
+private[runtimefilters] object KeySpan {
   def of(low: Any, high: Any): Option[KeySpan] =
     for (from <- Estimate.number(low); to <- Estimate.number(high)) yield KeySpan(low, high, from, to)
 
