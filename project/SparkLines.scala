@@ -83,9 +83,9 @@ final case class SparkLine(
   /** The sources of tests that this line cannot compile. */
   def withoutTests: Seq[String] = leftOut ++
     (if (iceberg.isEmpty)
-       Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala", "IcebergHistorySuite.scala")
+       Seq("IcebergSuite.scala", "IcebergStatisticsSuite.scala", "IcebergMergeSuite.scala")
      else Nil) ++
-    (if (delta.isEmpty) Seq("DeltaSuite.scala") else Nil) ++
+    (if (delta.isEmpty) Seq("DeltaSuite.scala", "DeltaMergeSuite.scala") else Nil) ++
     (if (hudi.isEmpty) Seq("HudiSuite.scala") else Nil) ++
     (if (hive) Nil else Seq("HiveSuite.scala")) ++
     (if (iceberg.isEmpty || delta.isEmpty) Seq("NeighboursSuite.scala") else Nil)

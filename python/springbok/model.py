@@ -45,6 +45,18 @@ class Sink:
     path: str | None = None
     format: str | None = None
     partition_columns: tuple[str, ...] = ()
+    pruning: Reason | None = None
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """A code of docs/reasons.md with its numbers. setting is the one that would change it."""
+    code: str
+    text: str
+    setting: str | None = None
+    args: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
@@ -197,17 +209,6 @@ class Join:
 
     def __str__(self) -> str:
         return f"Join {self.id} ({self.condition})" if self.condition else f"Join {self.id}"
-
-@dataclass(frozen=True, kw_only=True)
-class Reason:
-    """A code of docs/reasons.md with its numbers. setting is the one that would change it."""
-    code: str
-    text: str
-    setting: str | None = None
-    args: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.text}" + (f" [{self.setting}]" if self.setting else "")
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:

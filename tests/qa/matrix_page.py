@@ -23,7 +23,11 @@ CAPABILITIES = {
         "rules.subplans",
     ),
     "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters", "rules.runtimefilters.plain"),
-    "Runtime filters: scans, connectors": ("rules.runtimefilters.resolve", "rules.runtimefilters.connectors"),
+    "Runtime filters: scans, connectors": (
+        "rules.runtimefilters.resolve",
+        "rules.runtimefilters.connectors",
+        "rules.runtimefilters.merge",
+    ),
     "Operators of runtime filters": ("physical", "keys"),
     "Statistics, costs": ("stats", "stats.estimate", "stats.operator", "stats.source", "cost"),
     "Activation, settings, reports": (

@@ -18,6 +18,7 @@ import org.apache.spark.sql.springbok.rules.joins.{
 }
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{RememberScanFilters, RememberScans}
+import org.apache.spark.sql.springbok.rules.runtimefilters.merge.PruneMergeTarget
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.PlaceRuntimeFilters
 import org.apache.spark.sql.springbok.rules.runtimefilters.plain.PushFinishedKeys
 import org.apache.spark.sql.springbok.rules.runtimefilters.resolve.ResolveRuntimeFilters
@@ -32,6 +33,7 @@ import org.apache.spark.sql.springbok.rules.subplans.MergeScans
  *     | analyzer .......... [ResolveRelationHints] the query's hints that Spark does not know
  *   analyzed plan
  *     | normalization ..... [LeaveGuarded] hinted, listed and control runs are left to Spark
+ *     | normalization ..... [PruneMergeTarget] a MERGE gets the keys of its source into its condition
  *     | optimizer ......... [MergeScans] aggregates that differ in their filters alone are computed in one pass
  *     | ................. [RememberScanFilters] what Spark is about to push to connectors
  *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, OrderConjuncts, ChooseJoinStrategy,
@@ -68,6 +70,7 @@ private[springbok] object Hooks {
       SparkSettings.set(session.asInstanceOf[SparkSession])
       PlanNullAwareAntiJoin
     }
+    e.injectPlanNormalizationRule(_ => PruneMergeTarget)
     e.injectPreCBORule(_ => MergeScans)
     e.injectPreCBORule(_ => RememberScanFilters)
     e.injectRuntimeOptimizerRule(_ => ReviseJoinStrategy)

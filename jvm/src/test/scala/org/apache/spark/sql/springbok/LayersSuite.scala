@@ -36,6 +36,7 @@ class LayersSuite extends AnyFunSuite {
     "rules.runtimefilters" -> Seq(s"$root.rules.runtimefilters"),
     "rules.runtimefilters.connectors" -> Seq(s"$root.rules.runtimefilters.connectors.."),
     "rules.runtimefilters.plain" -> Seq(s"$root.rules.runtimefilters.plain.."),
+    "rules.runtimefilters.merge" -> Seq(s"$root.rules.runtimefilters.merge.."),
     "rules.runtimefilters.place" -> Seq(s"$root.rules.runtimefilters.place.."),
     "rules.runtimefilters.resolve" -> Seq(s"$root.rules.runtimefilters.resolve.."),
     "top" -> Seq(root)

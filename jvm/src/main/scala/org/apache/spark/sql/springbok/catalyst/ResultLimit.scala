@@ -2,11 +2,12 @@ package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.SparkConf
 import org.apache.spark.internal.config.MAX_RESULT_SIZE
-import org.apache.spark.sql.catalyst.expressions.{Expression, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /** The limit of what the driver collects of one job: a result, or the rows of a broadcast with the summaries of its keys. */
 object ResultLimit {
@@ -44,4 +45,35 @@ object OrderDependent {
 
   /** With a number of rows to keep, they have classes of their own from Spark 4.2 on. */
   private val ofRows = Set("max_by", "min_by")
+}
+
+/** Functions of several rows whose value is the same in whichever order the rows come. */
+object SameInAnyOrder {
+
+  /** Whether a function gives the same result for the same rows in any order, and for partial results merged in any order. */
+  def apply(f: AggregateFunction): Boolean = f match {
+    case _: Count | _: BitAggregate | _: HyperLogLogPlusPlus => true
+    // Of values that are equal under a collation, such as 'a' and 'A', the first one stays.
+    case _: Min | _: Max => SparkTypes.isBinaryStable(f.dataType)
+    case _: Sum | _: Average => !f.children.exists(c => c.dataType == FloatType || c.dataType == DoubleType)
+    case _ => false
+  }
+
+  /**
+   * Whether a window's functions give the same values to rows that tie in its order, whichever of them comes first: `rank`
+   * and aggregates over a range do, `row_number` and `lag` do not.
+   */
+  def inWindow(e: Expression): Boolean =
+    e.collect { case w: WindowExpression => w }.forall { w =>
+      w.windowFunction match {
+        case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
+        case a: AggregateExpression if apply(a.aggregateFunction) =>
+          w.windowSpec.frameSpecification match {
+            case SpecifiedWindowFrame(RangeFrame, _, _) => true
+            case SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing) => true
+            case _ => false
+          }
+        case _ => false
+      }
+    }
 }

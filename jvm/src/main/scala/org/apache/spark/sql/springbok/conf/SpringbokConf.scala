@@ -71,6 +71,21 @@ object SubplanConf extends ConfArea {
   )
 }
 
+/** MERGE. */
+object MergeConf extends ConfArea {
+
+  val ENABLED: ConfigEntry[Boolean] = flag("merge.enabled", default = false)(
+    "Whether the range of the source's keys is added to the condition of a MERGE, so that Delta and Iceberg skip files of the target. " +
+      "It is done if the source is small and gives the same rows when it is read twice."
+  )
+
+  val MIN_TARGET: ConfigEntry[Long] = expert(
+    bytes("merge.minTargetBytes", 64L << 20, _ >= 0, "The size must be 0 or more bytes.")(
+      "Size in bytes that the target must have. Reading the keys would cost more than reading a smaller one."
+    )
+  )
+}
+
 /** Shuffles. */
 object ExchangeConf extends ConfArea {
 

@@ -187,6 +187,23 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
     "UUIDs and timestamps of Iceberg, and columns with a default in rows that were written before the column was added. For JDBC, all " +
       "columns except integral ones: a database may compare strings by a collation, and store digits and dates that Spark does not read."
   )
+  private val merge = new Topic("MERGE")
+
+  val conditionAdded: (String, Double) => Reason = merge.of2(
+    "CONDITION_ADDED",
+    "ON has the keys of the source as well ({keys}), and {share:percent} of the target may match",
+    "The table format skips the files that cannot match, as with a range written by hand. The table's history shows the longer condition."
+  )
+  val targetKept: String => Reason = merge.of1(
+    "TARGET_KEPT",
+    "the target is read as without Springbok: {why}",
+    "A table is pruned by plain columns that ON equates with columns of the source, and by which it is sorted, clustered or partitioned."
+  )
+  val sourceKept: String => Reason = merge.of1(
+    "SOURCE_KEPT",
+    "the keys of the source are not added to ON: {why}",
+    "The source is read twice, so it must give the same rows again. Write it to a table first if it reads streams, RDDs, cached data or functions of users."
+  )
   private val both = new Topic("Joins and runtime filters")
 
   val failed: Reason = both.fixed(

@@ -15,6 +15,7 @@ final class Decisions extends FailureLog {
 
   def orders: Seq[DecidedOrder] = all.collect { case o: DecidedOrder => o }
   def conjuncts: Seq[DecidedConjuncts] = all.collect { case c: DecidedConjuncts => c }
+  def merges: Seq[DecidedMerge] = all.collect { case m: DecidedMerge => m }
   def failures: Seq[FailedRule] = all.collect { case f: FailedRule => f }.distinct
 
   // The class alone: a message may hold data.
@@ -25,6 +26,9 @@ sealed trait Decision
 
 /** A rule that failed, and the class of its exception. The original plan went on. */
 final case class FailedRule(rule: String, error: String) extends Decision
+
+/** Whether the keys of its source were added to the condition of a MERGE. */
+final case class DecidedMerge(reason: Reason) extends Decision
 
 /**
  * The conjuncts of a filter or join whose order was considered, as they are now.

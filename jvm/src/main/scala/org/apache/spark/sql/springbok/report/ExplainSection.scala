@@ -64,7 +64,7 @@ private[springbok] object ExplainSection {
       r.joinOrder.flatMap(order) ++
       r.conjuncts.filter(_.changed).map(conjuncts) ++
       r.incompleteTables.flatMap(missing).distinct ++
-      r.output.sink.map("writes: " + Words.sink(_)) ++
+      r.sink.map("writes: " + Words.sink(_)) ++
       r.saved.flatMap(Words.saved).map("saved, by estimate: " + _) ++
       Words.memory(r.resources).map("memory: " + _) ++
       r.failures.map(Words.failure)

@@ -87,6 +87,10 @@ final private[springbok] class ReportParts(
     )
   }
 
+  /** Where the statement writes, and how a MERGE's target is pruned. */
+  def sink: Option[SinkEntry] =
+    output.sink.map(_.copy(pruning = decisions.flatMap(_.merges).headOption.map(m => ReasonEntry(m.reason))))
+
   def failures: Seq[FailureEntry] =
     decisions.flatMap(_.failures).map(f => FailureEntry(f.rule, f.error))
 

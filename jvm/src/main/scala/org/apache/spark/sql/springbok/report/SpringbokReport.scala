@@ -49,7 +49,7 @@ object SpringbokReport {
       resources = parts.resources,
       output = parts.output.entries,
       predicateSources = parts.output.predicates,
-      sink = parts.output.sink,
+      sink = parts.sink,
       tables = parts.tables,
       fragments = parts.fragments,
       joins = parts.joins,
@@ -76,6 +76,7 @@ object SpringbokReport {
       )
     else if (parts.state.isEmpty) Some("No join was planned by Springbok.")
     else if (parts.leftToSpark.isDefined) parts.leftToSpark.map(_.text.capitalize + ".")
+    else if (parts.sink.exists(_.pruning.isDefined)) None
     else if (ReportParts.adaptive(qe.executedPlan).isEmpty)
       Some("No runtime filters: adaptive execution does not run the plan.")
     else None

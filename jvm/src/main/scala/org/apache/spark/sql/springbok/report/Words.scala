@@ -148,7 +148,8 @@ private[springbok] object Words {
   def sink(s: SinkEntry): String = {
     val by =
       if (s.partitionColumns.isEmpty) "" else s.partitionColumns.mkString(", partitioned by ", ", ", "")
-    s"${s.mode}: ${s.table.orElse(s.path).getOrElse("an unknown place")}${s.format.fold("")(f => s" ($f)")}$by"
+    val pruned = s.pruning.fold("")(p => s"; ${p.text}")
+    s"${s.mode}: ${s.table.orElse(s.path).getOrElse("an unknown place")}${s.format.fold("")(f => s" ($f)")}$by$pruned"
   }
 
   /** Where the values of each column come from, and what decides which rows there are. */

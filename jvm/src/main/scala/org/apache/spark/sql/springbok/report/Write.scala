@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.report
 import org.apache.spark.sql.SaveMode
 import org.apache.spark.sql.catalyst.analysis.{NamedRelation, ResolvedIdentifier}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.connector.catalog.TableCatalog
@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.command.{
 }
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.springbok.catalyst.{BaseTable, FileTable}
+import org.apache.spark.sql.springbok.catalyst.{BaseTable, DeltaChange, DeltaMerge, FileTable}
 import org.apache.spark.sql.springbok.report.model.SinkEntry
 import org.apache.spark.sql.types.DataType
 
@@ -220,95 +220,5 @@ private[report] object Write {
 
     private def query(p: LogicalPlan): Option[LogicalPlan] =
       p.productIterator.collectFirst { case q: LogicalPlan => q }
-  }
-}
-
-/**
- * An UPDATE or a DELETE as Delta plans it: the target, the condition, and for an UPDATE the new value of each column of the
- * target. Both have the parts of many other commands, so they are recognized by the names of their classes as well.
- */
-private[springbok] object DeltaChange {
-
-  /**
-   * @param mode
-   *   update or delete
-   * @param table
-   *   the target in the catalog, if it is there
-   * @param values
-   *   in the order of the target's columns; none for a DELETE
-   */
-  final case class Parts(
-      mode: String,
-      target: LogicalPlan,
-      table: Option[CatalogTable],
-      condition: Option[Expression],
-      values: Seq[Expression]
-  )
-
-  private val modes = Map("UpdateCommand" -> "update", "DeleteCommand" -> "delete").map { case (name, mode) =>
-    s"org.apache.spark.sql.delta.commands.$name" -> mode
-  }
-
-  def unapply(p: LogicalPlan): Option[Parts] = p match {
-    case c: Command =>
-      val parts = c.productIterator.toSeq
-      for {
-        mode <- modes.get(c.getClass.getName)
-        target <- parts.collectFirst { case l: LogicalPlan => l }
-      } yield Parts(
-        mode,
-        target,
-        parts.collectFirst { case Some(t: CatalogTable) => t },
-        parts.collectFirst { case Some(e: Expression) => e },
-        parts.collectFirst { case s: Seq[?] => s.collect { case e: Expression => e } }.getOrElse(Nil)
-      )
-    case _ => None
-  }
-}
-
-/**
- * A MERGE as Delta plans it: source and target, the condition that they meet by, and clauses that set columns of the target.
- *
- * The jar does not depend on Delta, so the command is recognized by its parts: two plans, a condition, and clauses which are
- * expressions. A clause's children are its own condition and its assignments, and an assignment has the name of its column.
- */
-private[springbok] object DeltaMerge {
-
-  /**
-   * @param table
-   *   the target in the catalog, if it is there
-   * @param assigned
-   *   columns of the target, each with a value that a clause gives it
-   */
-  final case class Parts(
-      source: LogicalPlan,
-      target: LogicalPlan,
-      table: Option[CatalogTable],
-      conditions: Seq[Expression],
-      assigned: Seq[(String, Expression)]
-  )
-
-  def unapply(p: LogicalPlan): Option[Parts] = p match {
-    case c: Command =>
-      val parts = c.productIterator.toSeq
-      val plans = parts.collect { case l: LogicalPlan => l }
-      val condition = parts.collect { case e: Expression => e }
-      val inClauses =
-        parts.collect { case s: Seq[?] => s.collect { case e: Expression => e } }.flatten.flatMap(_.children)
-      val assigned = inClauses.collect { case Assignment(column, value) => column -> value }
-      Option.when(plans.size == 2 && condition.size == 1 && assigned.nonEmpty) {
-        val table = parts.collectFirst { case Some(t: CatalogTable) => t }
-        val conditions = condition ++ inClauses.filter(Assignment.unapply(_).isEmpty)
-        Parts(plans.head, plans(1), table, conditions, assigned)
-      }
-    case _ => None
-  }
-
-  private object Assignment {
-    def unapply(e: Expression): Option[(String, Expression)] = e match {
-      case u: UnaryExpression =>
-        u.productIterator.collectFirst { case Seq(column: String, _*) => column -> u.child }
-      case _ => None
-    }
   }
 }

@@ -156,7 +156,9 @@ final private[model] class atMost(val value: Int) extends StaticAnnotation
 )
 final case class OutputEntry(column: String, `type`: String, sources: Seq[String])
 
-@describe("Where a statement writes: a table, or files at a path.")
+@describe(
+  "Where a statement writes: a table, or files at a path. pruning says whether the keys of a MERGE's source were added to its condition."
+)
 final case class SinkEntry(
     @oneOf(
       "append",
@@ -173,7 +175,8 @@ final case class SinkEntry(
     table: Option[String] = None,
     path: Option[String] = None,
     format: Option[String] = None,
-    partitionColumns: Seq[String] = Nil
+    partitionColumns: Seq[String] = Nil,
+    pruning: Option[ReasonEntry] = None
 )
 
 @describe("The conjuncts of a filter or join in their order; costs in ns a row.")

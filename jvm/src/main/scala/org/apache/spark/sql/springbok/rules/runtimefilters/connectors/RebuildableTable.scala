@@ -14,7 +14,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  *   - A scan builder that is made for the same version reads the same rows, but for those that a predicate rules out.
  *   - Building a scan and planning its partitions changes nothing.
  */
-private[connectors] trait RebuildableTable {
+private[runtimefilters] trait RebuildableTable {
 
   /** The version that the query reads, as far as the table tells by now. */
   def version(table: Table): TableVersion
@@ -36,7 +36,7 @@ private[connectors] trait RebuildableTable {
   def longestList: Int
 }
 
-private[connectors] object RebuildableTable {
+private[runtimefilters] object RebuildableTable {
   private val all: Seq[(Table => Boolean, RebuildableTable)] = Seq(
     (IcebergTable.is(_), IcebergTable),
     (DeclaredTable.is(_), DeclaredTable)
@@ -69,13 +69,13 @@ private[connectors] object DeclaredTable extends RebuildableTable {
 }
 
 /** The version of a table that a query reads. */
-sealed private[connectors] trait TableVersion {
+sealed private[runtimefilters] trait TableVersion {
 
   /** The options of a scan that reads this version; None if there is no such scan. */
   def pinned(options: CaseInsensitiveStringMap): Option[CaseInsensitiveStringMap]
 }
 
-private[connectors] object TableVersion {
+private[runtimefilters] object TableVersion {
 
   /** Every scan of the table object reads the same version. */
   case object OfTable extends TableVersion {

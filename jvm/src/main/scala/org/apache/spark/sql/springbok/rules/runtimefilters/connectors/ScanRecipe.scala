@@ -10,7 +10,8 @@ import org.apache.spark.sql.connector.read.{
   Scan,
   ScanBuilder,
   SupportsPushDownRequiredColumns,
-  SupportsPushDownV2Filters
+  SupportsPushDownV2Filters,
+  SupportsReportStatistics
 }
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2Strategy}
 import org.apache.spark.sql.springbok.catalyst.{Interrupted, ScanRows}
@@ -35,7 +36,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * @param plannedMs
  *   the time that it took to plan the scan the last time it was built again, in ms
  */
-final private[connectors] case class ScanRecipe(
+final private[runtimefilters] case class ScanRecipe(
     table: Table,
     options: CaseInsensitiveStringMap,
     filters: Seq[Expression],
@@ -81,6 +82,18 @@ final private[connectors] case class ScanRecipe(
       Either.cond(same, (), Reason.comparesOtherwise(column.name))
     }
 
+  /** The rows that a scan with these filters is expected to read; None if the connector does not say, or not take them. */
+  def expectedRows(columns: StructType): Option[Double] = {
+    val predicates = translated(filters)
+    build(options, predicates, columns)
+      .collect {
+        case (s: SupportsReportStatistics, taken) if predicates.forall(taken.contains) =>
+          s.estimateStatistics.numRows
+      }
+      .filter(_.isPresent)
+      .map(_.getAsLong.toDouble)
+  }
+
   private def takes(filter: Expression): Boolean =
     build(options, translated(Seq(filter)), new StructType).exists(_._2.nonEmpty)
 
@@ -114,7 +127,7 @@ final private[connectors] case class ScanRecipe(
   }
 }
 
-private[connectors] object ScanRecipe {
+private[runtimefilters] object ScanRecipe {
   private val known = ByIdentity[Scan, ScanRecipe]()
 
   def remember(scan: Scan, recipe: ScanRecipe): Unit = known.put(scan, recipe)

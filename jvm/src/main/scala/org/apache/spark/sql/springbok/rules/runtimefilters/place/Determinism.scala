@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import java.util.IdentityHashMap
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
@@ -23,9 +22,8 @@ import org.apache.spark.sql.springbok.catalyst.{
   OrderDependent,
   PairwiseJoin,
   PlanInputs,
-  SparkTypes
+  SameInAnyOrder
 }
-import org.apache.spark.sql.types.{DoubleType, FloatType}
 
 /**
  * Whether a build side that is computed again has the same rows. Known operators do, if their expressions do not depend on the
@@ -70,9 +68,11 @@ private[sql] object Determinism {
   private def above(plan: SparkPlan, in: AttributeSet): Option[AttributeSet] = plan match {
     case a: BaseAggregateExec if !readsAny(a.groupingExpressions, in) =>
       val results =
-        a.aggregateExpressions.filter(e => !exact(e.aggregateFunction) || readsAny(Seq(e), in)).flatMap { e =>
-          e.resultAttribute +: (e.aggregateFunction.aggBufferAttributes ++ e.aggregateFunction.inputAggBufferAttributes)
-        }
+        a.aggregateExpressions
+          .filter(e => !SameInAnyOrder(e.aggregateFunction) || readsAny(Seq(e), in))
+          .flatMap { e =>
+            e.resultAttribute +: (e.aggregateFunction.aggBufferAttributes ++ e.aggregateFunction.inputAggBufferAttributes)
+          }
       Some(computed(a.resultExpressions, in ++ AttributeSet(results)))
     case p: ProjectExec => Some(computed(p.projectList, in))
     case _ if in.isEmpty => Some(in)
@@ -96,15 +96,6 @@ private[sql] object Determinism {
   private def computed(list: Seq[NamedExpression], loose: AttributeSet): AttributeSet =
     AttributeSet(list.filter(e => readsAny(Seq(e), loose)).map(_.toAttribute))
 
-  /** Whether a function gives the same result for the same rows in any order, and for partial results merged in any order. */
-  private def exact(f: AggregateFunction): Boolean = f match {
-    case _: Count | _: BitAggregate | _: HyperLogLogPlusPlus => true
-    // Of values that are equal under a collation, such as 'a' and 'A', the first one stays.
-    case _: Min | _: Max => SparkTypes.isBinaryStable(f.dataType)
-    case _: Sum | _: Average => !f.children.exists(c => c.dataType == FloatType || c.dataType == DoubleType)
-    case _ => false
-  }
-
   private def known(plan: SparkPlan): Boolean = plan match {
     case _: FileSourceScanExec | _: LocalTableScanExec | _: RangeExec | _: FilterExec | _: ProjectExec |
         _: BaseAggregateExec | PairwiseJoin(_) | _: SortExec | _: UnionExec | _: ExpandExec |
@@ -118,26 +109,8 @@ private[sql] object Determinism {
     // Which rows lie in one partition may differ.
     case _: CoalesceExec => true
     case g: GenerateExec => isOfSpark(g.generator)
-    case w: WindowExec => w.windowExpression.forall(sameInAnyOrder)
+    case w: WindowExec => w.windowExpression.forall(SameInAnyOrder.inWindow)
     case w: WindowGroupLimitExec => !w.rankLikeFunction.isInstanceOf[RowNumber]
     case _ => false
   }
-
-  /**
-   * Whether a window's functions give the same values to rows that tie in its order, whichever of them comes first: `rank`
-   * and aggregates over a range do, `row_number` and `lag` do not.
-   */
-  private def sameInAnyOrder(e: Expression): Boolean =
-    e.collect { case w: WindowExpression => w }.forall { w =>
-      w.windowFunction match {
-        case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
-        case a: AggregateExpression if exact(a.aggregateFunction) =>
-          w.windowSpec.frameSpecification match {
-            case SpecifiedWindowFrame(RangeFrame, _, _) => true
-            case SpecifiedWindowFrame(RowFrame, UnboundedPreceding, UnboundedFollowing) => true
-            case _ => false
-          }
-        case _ => false
-      }
-    }
 }
