@@ -128,8 +128,7 @@ private object RepeatableSource {
     case Project(list, _) => Some(computed(list, in))
     case a: Aggregate if !readsAny(a.groupingExpressions, in) =>
       Some(computed(a.aggregateExpressions, in, differs))
-    case Deduplicate(keys, child) if !readsAny(keys, in) =>
-      Some(AttributeSet(child.output) -- keys)
+    case d: Deduplicate if !readsAny(d.keys, in) => Some(AttributeSet(d.child.output) -- d.keys)
     case w: Window if !readsAny(w.partitionSpec ++ w.orderSpec, in) =>
       if (w.windowExpressions.forall(SameInAnyOrder.inWindow)) Some(in ++ computed(w.windowExpressions, in))
       else if (w.windowExpressions.forall(isRowNumber))

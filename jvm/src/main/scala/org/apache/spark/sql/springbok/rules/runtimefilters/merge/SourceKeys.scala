@@ -72,6 +72,9 @@ private[merge] object KeyCondition {
   /** Values, or ranges of them, between the widest gaps. */
   private val mostRanges = 16
 
+  /** Of the whole range. */
+  private val smallestGap = 1.0 / 256
+
   /** None if the table format may compare a key in another way than Spark, or if the keys have no range. */
   def of(column: Attribute, keys: KeyFacts, conf: SQLConf): Option[KeyCondition] = {
     val predicates = new KeyPredicates(column, conf)
@@ -81,16 +84,24 @@ private[merge] object KeyCondition {
         any(vs.flatMap(KeyPredicates.literal(_, column.dataType)).map(EqualTo(column, _)))
           .map(KeyCondition(_, s"${vs.size} of ${column.name}"))
       case Some(vs) =>
-        val spans = KeySpan.sorted(vs, keys.dataType).map(KeySpan.split(_, mostRanges))
-        spans
-          .flatMap { all =>
-            any(all.flatMap(s => predicates.between(s.low, s.high)))
-              .map(KeyCondition(_, s"${vs.size} of ${column.name} in ${all.size} ranges"))
-          }
-          .orElse(bounds(predicates, column, keys))
+        val ranges = for {
+          spans <- KeySpan.sorted(vs, keys.dataType).map(sorted => apart(KeySpan.split(sorted, mostRanges)))
+          p <- any(spans.flatMap(s => predicates.between(s.low, s.high)))
+        } yield KeyCondition(p, s"${vs.size} of ${column.name}, ranges: ${spans.size}")
+        ranges.orElse(bounds(predicates, column, keys))
       case None => bounds(predicates, column, keys)
     }
     if (KeyPredicates.all(keys)(isCompared(_, column.dataType))) condition else None
+  }
+
+  /** Ranges with a gap between them in which a file may lie. Delta compiles code for each of them. */
+  private def apart(spans: Seq[KeySpan]): Seq[KeySpan] = {
+    val least = (spans.last.to - spans.head.from) * smallestGap
+    spans.tail.foldLeft(Vector(spans.head)) { (done, next) =>
+      val last = done.last
+      if (next.from - last.to >= least) done :+ next
+      else done.init :+ last.copy(high = next.high, to = next.to)
+    }
   }
 
   private def bounds(predicates: KeyPredicates, column: Attribute, keys: KeyFacts): Option[KeyCondition] =

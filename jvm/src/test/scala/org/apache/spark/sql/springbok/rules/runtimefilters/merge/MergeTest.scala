@@ -142,7 +142,7 @@ abstract class MergeTest extends SpringbokTest {
   test("matched rows are updated, others inserted", Smoke) {
     val m = merged()(of("both"))
     assert(
-      m.code == "CONDITION_ADDED" && m.reason.exists(_.text.contains("110 of id in 16 ranges")),
+      m.code == "CONDITION_ADDED" && m.reason.exists(_.text.contains("110 of id, ranges: 2")),
       m.reason
     )
   }
