@@ -37,7 +37,10 @@ object MergeScans extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     // Spark merges the subplans of whole queries, and of none that has a CTE.
     case _ if plan.isInstanceOf[Subquery] || plan.containsPattern(CTE) => plan
-    case _ if PlanningState.leavesAlone(plan, conf) || !conf.getConf(SubplanConf.MERGE) => plan
+    case _
+        if PlanningState
+          .leavesAlone(plan, conf) || !conf.getConf(SubplanConf.MERGE) || !SparkSubplans.exist =>
+      plan
     case _ =>
       val all = aggregates(plan)
       if (all.size < 2) plan
