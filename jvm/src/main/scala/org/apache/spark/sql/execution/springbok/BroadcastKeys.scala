@@ -144,7 +144,7 @@ object BroadcastKeys {
   private[springbok] def made(stage: BroadcastQueryStageExec): Broadcast[Any] =
     stage.broadcast.relationFuture.get()
 
-  private def rows(stage: BroadcastQueryStageExec): Long =
+  private[springbok] def rows(stage: BroadcastQueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.fold(0L)(_.toLong)
 
   /**

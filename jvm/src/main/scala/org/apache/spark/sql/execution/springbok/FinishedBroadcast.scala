@@ -34,18 +34,16 @@ object FinishedBroadcast {
   ): Option[KeyFacts] = stage.physicalPlan match {
     case b: BroadcastQueryStageExec
         if KeyType.isLong(key.dataType) && SparkPlanning
-          .isMaterialized(stage) && rows(b) <= conf.getConf(FilterConf.MAX_KEYS) =>
+          .isMaterialized(stage) && BroadcastKeys.rows(b) <= conf.getConf(FilterConf.MAX_KEYS) =>
       (BroadcastKeys.made(b).value, key) match {
         case (_: HashedRelation, _) => BroadcastKeys.of(b, index, types, conf).toOption.map(_.facts)
         case (CometBatches(all), a: Attribute) =>
           val column = b.output.indexWhere(_.exprId == a.exprId)
-          Option.when(column >= 0)(ofBatches(all, column, a.dataType, rows(b)))
+          Option.when(column >= 0)(ofBatches(all, column, a.dataType, BroadcastKeys.rows(b)))
         case _ => None
       }
     case _ => None
   }
-
-  private def rows(b: BroadcastQueryStageExec): Long = b.getRuntimeStatistics.rowCount.fold(0L)(_.toLong)
 
   private def ofBatches(all: Iterator[ColumnarBatch], column: Int, t: DataType, rows: Long): KeyFacts = {
     val facts = new KeyFacts(t, KeyFacts.listed, 0, rows)
