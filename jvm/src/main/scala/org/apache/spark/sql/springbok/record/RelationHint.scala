@@ -74,7 +74,7 @@ object RelationHint {
   val STRAIGHT_JOIN = new RelationHint(creates = false, target = None, straight = true)
 
   /** Leaves the whole statement to Spark. */
-  val OFF: HintInfo = new RelationHint(creates = false, target = None)
+  val OFF = new RelationHint(creates = false, target = None)
 
   /** Whether the query asks for a join of this relation without a broadcast. */
   def shuffles(relation: Option[HintInfo]): Boolean = relation.exists {

@@ -43,6 +43,7 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     "RUNTIME_FILTER_TARGET" -> RelationHint.RUNTIME_FILTER_TARGET,
     "NO_RUNTIME_FILTER_TARGET" -> RelationHint.NO_RUNTIME_FILTER_TARGET,
     "SHUFFLE" -> RelationHint.SHUFFLE,
+    "SPRINGBOK_OFF" -> RelationHint.OFF,
     "STRAIGHT_JOIN" -> RelationHint.STRAIGHT_JOIN
   )
 
@@ -53,18 +54,17 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
   private def key(h: UnresolvedHint): String = h.name.toUpperCase(Locale.ROOT)
 
   private def resolved(plan: LogicalPlan): LogicalPlan =
-    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) {
-      case h: UnresolvedHint if key(h) == "SPRINGBOK_OFF" =>
-        if (SparkPlanning.hintParameters(h).isEmpty) ResolvedHint(h.child, RelationHint.OFF) else h
-      case h: UnresolvedHint =>
-        hints.get(key(h)).fold[LogicalPlan](h) { hint =>
-          val parameters = SparkPlanning.hintParameters(h)
-          val relations = parameters.flatMap(name)
-          if (hint.straight) if (parameters.isEmpty) ofEach(h.child, hint) else h
-          else if (parameters.isEmpty) ResolvedHint(h.child, hint)
-          else if (relations.size < parameters.size) h
-          else new Named(h.name, parameters, relations, hint, conf).in(h.child)
-        }
+    plan.resolveOperatorsUpWithPruning(_.containsPattern(UNRESOLVED_HINT)) { case h: UnresolvedHint =>
+      hints.get(key(h)).fold[LogicalPlan](h) { hint =>
+        val parameters = SparkPlanning.hintParameters(h)
+        val relations = parameters.flatMap(name)
+        val isWhole = hint.straight || (hint eq RelationHint.OFF)
+        if (isWhole && parameters.nonEmpty) h
+        else if (hint.straight) ofEach(h.child, hint)
+        else if (parameters.isEmpty) ResolvedHint(h.child, hint)
+        else if (relations.size < parameters.size) h
+        else new Named(h.name, parameters, relations, hint, conf).in(h.child)
+      }
     }
 
   /** The joins of a FROM, each of whose relations has the hint. */
