@@ -113,7 +113,7 @@ final private[springbok] class FilePruning(
     if (short.isDefined)
       exact(values).map { case (kind, p) => (kind, p, short.get.flatMap(v => KeySpan.of(v, v))) }
     else if (split.isDefined)
-      for (s <- split; p <- s.flatMap(x => between(x.low, x.high)).reduceOption(Or(_, _)))
+      for (s <- split; p <- KeySpan.predicate(s, predicates))
         yield ("ranges", p, s)
     else
       for ((kind, p) <- keyRange(k); (low, high) <- k.range)

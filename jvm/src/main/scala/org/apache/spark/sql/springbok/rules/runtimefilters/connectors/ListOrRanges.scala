@@ -35,7 +35,7 @@ private[connectors] object ListOrRanges {
     def ranges = for {
       sorted <- values.flatMap(KeySpan.sorted(_, filter.keyType)) if sorted.size > 1
       spans = KeySpan.split(sorted, FilePruning.maxRanges)
-      p <- spans.flatMap(s => predicates.between(s.low, s.high)).reduceOption(Or(_, _))
+      p <- KeySpan.predicate(spans, predicates)
     } yield "ranges" -> p
     if (values.exists(_.isEmpty)) None else list.orElse(ranges).orElse(predicates.bounded(k))
   }
@@ -64,6 +64,10 @@ private[runtimefilters] object KeySpan {
     case (below: Long, above: Long) => above - below == 1
     case _ => false
   }
+
+  /** That a value lies in one of the ranges; None if the column's type holds none of their ends. */
+  def predicate(spans: Seq[KeySpan], on: KeyPredicates): Option[Expression] =
+    spans.flatMap(s => on.between(s.low, s.high)).reduceOption(Or(_, _))
 
   /** Sorted keys in so many ranges, split at the widest gaps. */
   def split(sorted: Seq[KeySpan], ranges: Int): Seq[KeySpan] =

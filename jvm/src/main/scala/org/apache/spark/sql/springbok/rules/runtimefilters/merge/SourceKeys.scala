@@ -81,12 +81,14 @@ private[merge] object KeyCondition {
     def condition = Option(keys.values).map(_.toArray.toSeq) match {
       case Some(Seq()) => Some(KeyCondition(Literal.FalseLiteral, "no keys"))
       case Some(vs) if vs.size <= mostRanges =>
-        any(vs.flatMap(KeyPredicates.literal(_, column.dataType)).map(EqualTo(column, _)))
+        vs.flatMap(KeyPredicates.literal(_, column.dataType))
+          .map(EqualTo(column, _): Expression)
+          .reduceOption(Or(_, _))
           .map(KeyCondition(_, s"${vs.size} of ${column.name}"))
       case Some(vs) =>
         val ranges = for {
           spans <- KeySpan.sorted(vs, keys.dataType).map(sorted => apart(KeySpan.split(sorted, mostRanges)))
-          p <- any(spans.flatMap(s => predicates.between(s.low, s.high)))
+          p <- KeySpan.predicate(spans, predicates)
         } yield KeyCondition(p, s"${vs.size} of ${column.name}, ranges: ${spans.size}")
         ranges.orElse(bounds(predicates, column, keys))
       case None => bounds(predicates, column, keys)
@@ -110,6 +112,4 @@ private[merge] object KeyCondition {
   private def isCompared(key: Any, t: DataType): Boolean =
     KeyPredicates.readable(key, t) && KeyPredicates.isAscii(key) &&
       (t != TimestampType || KeyPredicates.hasOffsetInMinutes(key))
-
-  private def any(alternatives: Seq[Expression]): Option[Expression] = alternatives.reduceOption(Or(_, _))
 }

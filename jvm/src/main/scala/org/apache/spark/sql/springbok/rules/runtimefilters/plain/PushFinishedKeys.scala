@@ -160,7 +160,7 @@ final private class KeyPusher(f: FinishedKey, conf: SQLConf) {
       all.map(s => math.max(0.0, math.min(s.to, max) - math.max(s.from, min) + 1)).sum / (max - min + 1)
     }
     val short = values.filter(v => v.size <= KeyPredicates.shortList || isPartition(r))
-    val ranges = all.flatMap(s => made.between(s.low, s.high)).reduceOption(Or(_, _)).map("ranges" -> _)
+    val ranges = KeySpan.predicate(all, made).map("ranges" -> _)
     made
       .exact(short)
       .orElse(ranges)
