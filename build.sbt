@@ -106,6 +106,10 @@ lazy val springbok = (project in file("jvm"))
       "-XX:+UseParallelGC",
       // Tests plan thousands of small queries once: optimized code would cost more time than it saves.
       "-XX:TieredStopAtLevel=1",
+      // With one compiler, the JVM reserves 48 MB for code. The suites need more, and interpret what was thrown out.
+      "-XX:ReservedCodeCacheSize=512m",
+      // A full collection whenever the classes outgrow a step would be the other half of the pauses.
+      "-XX:MetaspaceSize=1g",
       "-Xss4m",
       "-Dspringbok.testing=true",
       "-Dspark.ui.enabled=false",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
+import jvms
 import pytest
 import springbok
 from pyspark.sql import DataFrame, SparkSession
@@ -22,11 +23,8 @@ from benchmarks.harness import data
 
 # Python's workers run in the environment of the tests.
 os.environ["PYSPARK_PYTHON"] = sys.executable
-
-# Most JVMs of the tests run for seconds, and optimized code would cost more time than it saves. Without it, frames of
-# the stack are larger: Spark's analyzer overflows it on queries that it passes otherwise.
-for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(variable, "-XX:TieredStopAtLevel=1 -Xss4m")
+# Before modules of tests copy the environment.
+jvms.set_options()
 
 _STRATEGIES = "broadcast hash|shuffled hash|sort-merge|broadcast nested loop|cartesian"
 
