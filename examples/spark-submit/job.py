@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.appName("revenue").getOrCreate()
-spark.range(20_000_000).selectExpr("id AS cents", "id % 1000 AS shop").write.parquet("sales", "overwrite")
+spark.range(5_000_000).selectExpr("id AS cents", "id % 1000 AS shop").write.parquet("sales", "overwrite")
 spark.range(1000).selectExpr("id AS shop", "id % 50 AS city").write.parquet("shops", "overwrite")
 revenue = spark.sql(
     "SELECT shop, sum(cents) FROM parquet.sales JOIN parquet.shops USING (shop) WHERE city = 7 GROUP BY shop ORDER BY shop"
