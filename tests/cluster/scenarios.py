@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import sys
 import threading
 import time
@@ -28,7 +29,7 @@ def session() -> SparkSession:
     spark = (
         builder.master("local-cluster[2,2,1024]")
         .config("spark.driver.memory", "1g")
-        .config("spark.executor.extraJavaOptions", "-Dspringbok.testing=true")
+        .config("spark.executor.extraJavaOptions", f"-Dspringbok.testing=true {os.environ['SPARK_SUBMIT_OPTS']}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")

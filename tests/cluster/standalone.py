@@ -6,6 +6,7 @@ Run by tests/cluster/test_standalone.py: `python -m cluster.standalone FOLDER MA
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -27,7 +28,7 @@ def session() -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.executor.memory", "512m")
-        .config("spark.executor.extraJavaOptions", "-Dspringbok.testing=true")
+        .config("spark.executor.extraJavaOptions", f"-Dspringbok.testing=true {os.environ['SPARK_SUBMIT_OPTS']}")
         .config("spark.dynamicAllocation.enabled", "true")
         .config("spark.dynamicAllocation.shuffleTracking.enabled", "true")
         .config("spark.dynamicAllocation.shuffleTracking.timeout", "1s")

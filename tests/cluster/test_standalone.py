@@ -31,6 +31,7 @@ def master(tmp_path: Path) -> Iterator[str]:
                 "-cp",
                 f"{HOME / 'jars'}/*",
                 "-Xmx512m",
+                *os.environ["SPARK_DAEMON_JAVA_OPTS"].split(),
                 f"org.apache.spark.deploy.{role[0]}",
                 *role[1:],
             ]
