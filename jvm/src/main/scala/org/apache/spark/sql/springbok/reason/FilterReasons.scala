@@ -189,9 +189,9 @@ private[springbok] trait FilterReasons { this: ReasonRegistry =>
   )
   private val merge = new Topic("MERGE")
 
-  val conditionAdded: (String, Double) => Reason = merge.of2(
+  val conditionAdded: String => Reason = merge.of1(
     "CONDITION_ADDED",
-    "ON has the keys of the source as well ({keys}), and {share:percent} of the target may match",
+    "ON has the keys of the source as well ({keys})",
     "The table format skips the files that cannot match, as with a range written by hand. The table's history shows the longer condition."
   )
   val targetKept: String => Reason = merge.of1(

@@ -34,9 +34,6 @@ sealed private[merge] trait MergeStatement {
   /** Size of the target in bytes, None if unknown. */
   def targetBytes: Option[Double]
 
-  /** The fraction of the target in files that may have rows for which the condition holds, None if unknown. */
-  def share(condition: Expression): Option[Double]
-
   /**
    * The statement, which looks for matches only where the condition holds.
    *
@@ -71,12 +68,9 @@ final private class OfDelta(
   override def on: Expression = parts.on
   override def changesUnmatched: Boolean = DeltaMerge.changesUnmatched(command)
   override def compares(column: Attribute): Boolean = true
-  override def targetBytes: Option[Double] = Some(files.location.sizeInBytes.toDouble)
 
-  /** By the log, whose index takes conditions on all columns. */
-  override def share(condition: Expression): Option[Double] = targetBytes.filter(_ > 0).map { all =>
-    files.location.listFiles(Nil, Seq(condition)).flatMap(_.files).map(_.getLen.toDouble).sum / all
-  }
+  /** Of the table's version, for which the command itself asks as well. */
+  override def targetBytes: Option[Double] = Some(files.location.sizeInBytes.toDouble)
 
   override def within(condition: Expression, pinned: LogicalPlan => LogicalPlan): LogicalPlan =
     DeltaMerge.copied(command, parts)(pinned(source), And(on, condition))
@@ -103,23 +97,18 @@ final private class OfConnector(
     case _ => join.joinType != Inner && join.joinType != RightOuter
   }
 
-  private def recipe(filters: Seq[Expression]): ScanRecipe =
-    new ScanRecipe(target.table, target.options, filters, TableVersion.Unknown)
+  private lazy val recipe = new ScanRecipe(target.table, target.options, Nil, TableVersion.Unknown)
 
   private lazy val columns = StructType(
     target.output.map(a => StructField(a.name, a.dataType, a.nullable, a.metadata))
   )
 
   override def compares(column: Attribute): Boolean =
-    RebuildableTable.of(target.table).exists(recipe(Nil).compares(_, column, columns).isRight)
-
-  private lazy val rows = recipe(Nil).expectedRows(columns).filter(_ > 0)
+    RebuildableTable.of(target.table).exists(recipe.compares(_, column, columns).isRight)
 
   /** In memory: files hold less. */
-  override def targetBytes: Option[Double] = rows.map(_ * columns.map(_.dataType.defaultSize).sum)
-
-  override def share(condition: Expression): Option[Double] =
-    for (all <- rows; some <- recipe(Seq(condition)).expectedRows(columns)) yield some / all
+  override def targetBytes: Option[Double] =
+    recipe.expectedRows(columns).map(_ * columns.map(_.dataType.defaultSize).sum)
 
   override def within(condition: Expression, pinned: LogicalPlan => LogicalPlan): LogicalPlan = write match {
     case r: ReplaceData =>

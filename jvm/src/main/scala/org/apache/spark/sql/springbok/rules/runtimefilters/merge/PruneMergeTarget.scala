@@ -23,8 +23,9 @@ import org.apache.spark.sql.springbok.record.{DecidedMerge, PlanningState}
  * }}}
  *
  * '''When''': ON equates plain columns of the target with expressions of the source, no clause is for rows that are NOT
- * MATCHED BY SOURCE, the target is large, the source is small beside it and [[RepeatableSource repeatable]], and the files that
- * may match are at most half of the target. The statement must be about to run: EXPLAIN reads no keys.
+ * MATCHED BY SOURCE, the target is large, and the source is small beside it and [[RepeatableSource repeatable]]. The statement
+ * must be about to run: EXPLAIN reads no keys. The format is not asked beforehand which files may match: that takes longer than
+ * to compare each row with the one range that scattered keys have.
  *
  * '''Why the result cannot change''': the added conjunct is true for each row of the target that ON matches with a row of the
  * source. ON demands that the column equals a key of the source. The conjunct holds for each key: it is a list of all keys, or
@@ -47,9 +48,6 @@ object PruneMergeTarget extends Rule[LogicalPlan] {
 
   /** Most bytes of the source and of what it reads, and which fraction of the target's bytes it may have. */
   private val (mostSource, mostOfTarget) = (16.0 * (1 << 20), 0.25)
-
-  /** Most of the target that files which may match have. The rows in them are compared with the ranges as well. */
-  private val mostShare = 0.5
 
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case c: Command if conf.getConf(MergeConf.ENABLED) && !PlanningState.leavesAlone(c, conf) =>
@@ -100,13 +98,9 @@ object PruneMergeTarget extends Rule[LogicalPlan] {
       facts <- read(query)
       conditions = keys.zip(facts).flatMap { case (k, f) => KeyCondition.of(k.column, f, conf) }
       predicate <- conditions.map(_.predicate).reduceOption(And(_, _)).toRight(otherwise)
-      share <- merge
-        .share(predicate)
-        .toRight(Reason.targetKept("the table format does not take the condition"))
-      _ <- Either.cond(share <= mostShare, (), wideKeys(share))
     } yield (
       merge.within(predicate, pinned),
-      Reason.conditionAdded(conditions.map(_.text).mkString(", "), share)
+      Reason.conditionAdded(conditions.map(_.text).mkString(", "))
     )
 
     private def usable: Either[Reason, Seq[MergeKey]] = {
@@ -152,8 +146,5 @@ object PruneMergeTarget extends Rule[LogicalPlan] {
       Reason.targetKept(
         s"it has ${Reason.bytes(bytes)}; at least ${Reason.bytes(least)} are worth a look at the keys"
       )
-
-    private def wideKeys(share: Double): Reason =
-      Reason.targetKept(f"files with ${share * 100}%.0f%% of it may have keys of the source")
   }
 }
