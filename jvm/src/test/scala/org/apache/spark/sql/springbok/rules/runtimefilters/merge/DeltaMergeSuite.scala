@@ -77,7 +77,7 @@ class DeltaMergeSuite extends MergeTest {
   }
 
   test("partitioned tables", Slow) {
-    val m = merged("PARTITIONED BY (day)")(
+    val m = merged("PARTITIONED BY (day)", skips = false)(
       of(
         "scattered",
         on =
