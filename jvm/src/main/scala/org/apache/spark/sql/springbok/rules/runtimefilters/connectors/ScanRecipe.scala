@@ -82,17 +82,12 @@ final private[runtimefilters] case class ScanRecipe(
       Either.cond(same, (), Reason.comparesOtherwise(column.name))
     }
 
-  /** The rows that a scan with these filters is expected to read; None if the connector does not say, or not take them. */
-  def expectedRows(columns: StructType): Option[Double] = {
-    val predicates = translated(filters)
-    build(options, predicates, columns)
-      .collect {
-        case (s: SupportsReportStatistics, taken) if predicates.forall(taken.contains) =>
-          s.estimateStatistics.numRows
-      }
+  /** The rows of a scan without filters; None if the connector does not say. */
+  def expectedRows(columns: StructType): Option[Double] =
+    build(options, Nil, columns)
+      .collect { case (s: SupportsReportStatistics, _) => s.estimateStatistics.numRows }
       .filter(_.isPresent)
       .map(_.getAsLong.toDouble)
-  }
 
   private def takes(filter: Expression): Boolean =
     build(options, translated(Seq(filter)), new StructType).exists(_._2.nonEmpty)

@@ -97,7 +97,7 @@ final private class OfConnector(
     case _ => join.joinType != Inner && join.joinType != RightOuter
   }
 
-  private lazy val recipe = new ScanRecipe(target.table, target.options, Nil, TableVersion.Unknown)
+  private val recipe = new ScanRecipe(target.table, target.options, Nil, TableVersion.Unknown)
 
   private lazy val columns = StructType(
     target.output.map(a => StructField(a.name, a.dataType, a.nullable, a.metadata))
