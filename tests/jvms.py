@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyspark
+from processes import HOME
 
 # Optimized code would cost more time than it saves. Without it, frames of the stack are larger, so Spark's analyzer
 # overflows it on queries that it passes otherwise, and the JVM reserves only 48 MB for code, which one session fills.
@@ -32,8 +33,7 @@ def set_options() -> None:
     A session starts in half of the time with the classes of another one, which are archived once for each PySpark.
     """
     archive = _CACHE / f"spark-{pyspark.__version__}.jsa"
-    jars = Path(pyspark.__file__).parent / "jars"
-    if not archive.exists() or archive.stat().st_mtime < jars.stat().st_mtime:
+    if not archive.exists() or archive.stat().st_mtime < (HOME / "jars").stat().st_mtime:
         _make(archive)
     for variable in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
         os.environ.setdefault(variable, f"{_SHORT} {_QUIET} -XX:SharedArchiveFile={archive}")
