@@ -108,7 +108,7 @@ lazy val springbok = (project in file("jvm"))
       "-XX:TieredStopAtLevel=1",
       // With one compiler, the JVM reserves 48 MB for code. The suites need more, and interpret what was thrown out.
       "-XX:ReservedCodeCacheSize=512m",
-      // A full collection whenever the classes outgrow a step would be the other half of the pauses.
+      // Without it, each time the classes outgrow a step, the JVM collects its whole heap.
       "-XX:MetaspaceSize=1g",
       "-Xss4m",
       "-Dspringbok.testing=true",
