@@ -39,6 +39,12 @@ val sparkOpens = Seq(
   "java.base/sun.util.calendar"
 ).map(p => s"--add-opens=$p=ALL-UNNAMED")
 
+// As many JVMs of tests at a time as there are groups of suites.
+Global / concurrentRestrictions := Seq(
+  Tags.limit(Tags.ForkedTestGroup, 2),
+  Tags.limitAll(EvaluateTask.SystemProcessors)
+)
+
 lazy val springbok = (project in file("jvm"))
   .settings(
     name := s"springbok-spark-${line.name}",
@@ -99,7 +105,28 @@ lazy val springbok = (project in file("jvm"))
     },
     Compile / javacOptions ++= Seq("--release", line.java),
     Test / fork := true,
-    Test / parallelExecution := false,
+    // One JVM of tests keeps 1.2 cores busy. Two share the suites, each with a folder for what Spark keeps in the current one. In a JVM,
+    // one suite runs after the other.
+    Test / testGrouping := {
+      val options = (Test / forkOptions).value
+      val tmp = target.value / "tmp"
+      val forks = if (sys.props.get("suites").contains("smoke")) 1 else 2
+      (Test / definedTests).value.sortBy(_.name).zipWithIndex.groupBy(_._2 % forks).toSeq.map {
+        case (i, tests) =>
+          val own = tmp / s"fork-$i"
+          IO.createDirectory(own)
+          val folders =
+            Seq(
+              "java.io.tmpdir" -> own,
+              "derby.system.home" -> own,
+              "spark.sql.warehouse.dir" -> own / "warehouse"
+            )
+          val jvm = options.withRunJVMOptions(
+            options.runJVMOptions ++ folders.map { case (key, f) => s"-D$key=${f.getAbsolutePath}" }
+          )
+          Tests.Group(s"fork $i", tests.map(_._1), Tests.SubProcess(jvm))
+      }
+    },
     Test / baseDirectory := (ThisBuild / baseDirectory).value,
     Test / javaOptions ++= sparkOpens ++ Seq(
       "-Xmx3g",
@@ -112,16 +139,9 @@ lazy val springbok = (project in file("jvm"))
       "-XX:MetaspaceSize=1g",
       "-Xss4m",
       "-Dspringbok.testing=true",
-      "-Dspark.ui.enabled=false",
-      "-Djava.io.tmpdir=" + (target.value / "tmp").getAbsolutePath
+      "-Dspark.ui.enabled=false"
     ),
-    Test / testOptions ++= {
-      val tmp = target.value / "tmp"
-      Seq(
-        Tests.Argument(TestFrameworks.ScalaTest, "-oDF", "-W", "120", "60"),
-        Tests.Setup(() => IO.createDirectory(tmp))
-      )
-    },
+    Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF", "-W", "120", "60"),
     // Where the Python build hook picks the jar up: exactly one file, whatever the version.
     Compile / packageBin / artifactPath := target.value / "jar" / s"${name.value}_${line.scalaBinary}-${version.value}.jar"
   )
