@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
 ENABLED = "spark.springbok.enabled"
+# Masters whose tasks run in the driver's JVM.
+_ONE_JVM = re.compile(r"local(\[.*\])?")
 # Where PySpark finds the JVM that spark-submit has started.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 # What PySpark gives to spark-submit when it starts the JVM itself.
@@ -68,7 +70,10 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     _check_running(jvm, path)
     options: dict[str, Any] = builder._options
     outer = outer_conf(spark.home)
-    for key, item in {"spark.jars": str(path), "spark.sql.extensions": EXTENSION}.items():
+    master = str(options.get("spark.master") or outer.get("spark.master"))
+    # A driver that runs the tasks need not send itself the jar, which takes 0.2 s.
+    own = path.as_uri().replace("file:", "local:", 1) if _ONE_JVM.fullmatch(master) else str(path)
+    for key, item in {"spark.jars": own, "spark.sql.extensions": EXTENSION}.items():
         builder.config(key, joined(str(options.get(key) or outer.get(key) or ""), item))
     if jvm is None:
         _submit(joined(outer.get("spark.jars", ""), options["spark.jars"]))

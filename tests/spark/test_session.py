@@ -29,6 +29,9 @@ def test_configure_appends_and_is_idempotent(monkeypatch: pytest.MonkeyPatch, sp
     assert options["spark.jars"] == f"/other.jar,{springbok.jar_path()}"
     assert options["spark.sql.extensions"] == f"org.example.Other,{session.EXTENSION}"
     assert options["spark.springbok.runtimeFilter.mode"] == "LOCAL"
+    # A driver that runs the tasks does not send itself the jar.
+    local = springbok.configure(SparkSession.Builder().master("local[2]"))._options
+    assert local["spark.jars"] == f"local://{springbok.jar_path()}"
 
 
 def test_configure_keeps_what_is_set_outside(
