@@ -22,6 +22,7 @@ for t in ("customer", "orders", "lineitem"):
 sql = open(sys.argv[2]).read()
 # One scan in several tasks, so that partial summaries are merged.
 spark.conf.set("spark.sql.files.maxPartitionBytes", "200k")
+spark.conf.set("spark.springbok.planning.budget", "0")
 spark.conf.set("spark.springbok.runtimeFilter.minBenefitMs", "0")
 spark.conf.set("spark.springbok.runtimeFilter.inLimit", "10")
 spark.conf.set("spark.springbok.join.broadcastBytesLimit", "0")
