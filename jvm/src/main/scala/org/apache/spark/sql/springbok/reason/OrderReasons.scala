@@ -43,12 +43,13 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "the rows of {relations} are unknown",
     "Collect statistics (`ANALYZE TABLE ... COMPUTE STATISTICS`) or store the table as Parquet."
   )
-  val hintedOrder: Reason =
-    order.fixed(
-      "USER_HINT",
-      "the query has hints for these joins",
-      "Without the hints, the order may be changed."
-    )
+  private val byHint = order.of1[String](
+    "USER_HINT",
+    "the query's hints for these joins {effect}",
+    "With hints for joins, only LEADING alone changes their order. Without hints, costs decide."
+  )
+  val hintedOrder: Reason = byHint("keep their order")
+  val askedOrder: Reason = byHint("ask for this order")
   private val keeps = order.of1[String](
     "ORDER_FIXED",
     "the order must stay: {why}",

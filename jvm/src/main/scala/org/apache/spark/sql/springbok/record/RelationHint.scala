@@ -14,12 +14,15 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
  *   whether the relation is joined without a broadcast, by the cheapest strategy that is left
  * @param straight
  *   whether the relation is joined where the query joins it
+ * @param place
+ *   its place among the relations that are joined first
  */
 final class RelationHint(
     val creates: Boolean,
     val target: Option[Boolean],
     val shuffles: Boolean = false,
     val straight: Boolean = false,
+    val place: Option[Int] = None,
     strategy: Option[JoinStrategyHint] = None
 ) extends HintInfo(strategy) {
 
@@ -33,9 +36,10 @@ final class RelationHint(
           target.orElse(f.target),
           shuffles || f.shuffles,
           straight || f.straight,
+          place.orElse(f.place),
           merged
         )
-      case _ => new RelationHint(creates, target, shuffles, straight, merged)
+      case _ => new RelationHint(creates, target, shuffles, straight, place, merged)
     }
   }
 
@@ -46,12 +50,12 @@ final class RelationHint(
     case _ => false
   }
   override def hashCode: Int = wishes.hashCode
-  private def wishes = (creates, target, shuffles, straight, strategy)
+  private def wishes = (creates, target, shuffles, straight, place, strategy)
 
   override def toString: String = {
     val names = Option.when(creates)("runtime_filter") ++
       target.map(if (_) "runtime_filter_target" else "no_runtime_filter_target") ++
-      Option.when(shuffles)("shuffle") ++ Option.when(straight)("straight_join")
+      Option.when(shuffles)("shuffle") ++ Option.when(straight)("straight_join") ++ place.map(_ => "leading")
     names.mkString("(", ", ", ")")
   }
 }
@@ -72,6 +76,16 @@ object RelationHint {
 
   /** Joins the relation where the query joins it, as Impala's hint of this name does for a whole FROM. */
   val STRAIGHT_JOIN = new RelationHint(creates = false, target = None, straight = true)
+
+  /** Joins the relation before those that the hint does not name, at this place. */
+  def leading(place: Int): RelationHint =
+    new RelationHint(creates = false, target = None, place = Some(place))
+
+  /** The place of a relation of which the query asks nothing else. */
+  def onlyPlace(relation: HintInfo): Option[Int] = relation match {
+    case h: RelationHint if h.place.exists(leading(_) == h) => h.place
+    case _ => None
+  }
 
   /** Leaves the whole statement to Spark. */
   val OFF = new RelationHint(creates = false, target = None)

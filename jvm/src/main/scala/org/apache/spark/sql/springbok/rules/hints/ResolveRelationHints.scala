@@ -28,6 +28,8 @@ import org.apache.spark.unsafe.types.UTF8String
  *     this name means the same.
  *   - `SPRINGBOK_OFF`: Spark plans the whole statement alone, see `LeaveGuarded`. It takes no name.
  *   - `STRAIGHT_JOIN`: the joins of the FROM stay in the order in which the query has them, as with Impala. It takes no name.
+ *   - `LEADING(a, b, c)`: these relations are joined first, in this order and each with all before it. The others follow in the order
+ *     of the query. Doris's hint of this name means the same.
  *
  * Names match as in Spark's join hints: a relation or its alias within the query's own FROM. A hint without a name means the
  * whole FROM; `STRAIGHT_JOIN` is a hint on each of its relations, since Spark takes hints to the joins of relations. Hints override costs, but never the conditions for a right answer or the limits of a query's filters.
@@ -44,7 +46,8 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     "NO_RUNTIME_FILTER_TARGET" -> RelationHint.NO_RUNTIME_FILTER_TARGET,
     "SHUFFLE" -> RelationHint.SHUFFLE,
     "SPRINGBOK_OFF" -> RelationHint.OFF,
-    "STRAIGHT_JOIN" -> RelationHint.STRAIGHT_JOIN
+    "STRAIGHT_JOIN" -> RelationHint.STRAIGHT_JOIN,
+    "LEADING" -> RelationHint.leading(0)
   )
 
   override def apply(plan: LogicalPlan): LogicalPlan =
@@ -61,7 +64,7 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
         val isWhole = hint.straight || (hint eq RelationHint.OFF)
         if (isWhole && parameters.nonEmpty) h
         else if (hint.straight) ofEach(h.child, hint)
-        else if (parameters.isEmpty) ResolvedHint(h.child, hint)
+        else if (parameters.isEmpty) if (hint.place.isDefined) h else ResolvedHint(h.child, hint)
         else if (relations.size < parameters.size) h
         else new Named(h.name, parameters, relations, hint, conf).in(h.child)
       }
@@ -107,27 +110,33 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
     }
 
     private def go(p: LogicalPlan): LogicalPlan = p match {
-      case ResolvedHint(r, other) if matches(r) =>
-        ResolvedHint(r, hint.merge(other, conf.hintErrorHandler))
-      case r if matches(r) => ResolvedHint(r, hint)
+      case ResolvedHint(Hinted(r, own), other) =>
+        ResolvedHint(r, own.merge(other, conf.hintErrorHandler))
+      case Hinted(r, own) => ResolvedHint(r, own)
       // Other scopes have names of their own.
       case _: ResolvedHint | _: View | _: UnresolvedWith | _: SubqueryAlias => p
       case other => other.mapChildren(go)
     }
 
-    private def matches(p: LogicalPlan): Boolean = p match {
-      case UnresolvedRelation(parts, _, _) => named(parts)
-      case s: SubqueryAlias => named(s.identifier.qualifier :+ s.identifier.name)
-      case _ => false
+    /** A relation that the hint names, with what is asked of it. */
+    private object Hinted {
+      def unapply(p: LogicalPlan): Option[(LogicalPlan, RelationHint)] = {
+        val names = p match {
+          case UnresolvedRelation(parts, _, _) => named(parts)
+          case s: SubqueryAlias => named(s.identifier.qualifier :+ s.identifier.name)
+          case _ => Nil
+        }
+        names.headOption.map(n => p -> hint.place.fold(hint)(_ => RelationHint.leading(relations.indexOf(n))))
+      }
     }
 
-    /** A name is the end of a longer one. */
-    private def named(parts: Seq[String]): Boolean = {
+    /** The names of the hint that name this relation: a name is the end of a longer one. */
+    private def named(parts: Seq[String]): Seq[Seq[String]] = {
       val hits = relations.filter { r =>
         r.size <= parts.size && r.zip(parts.takeRight(r.size)).forall { case (a, b) => conf.resolver(a, b) }
       }
       found ++= hits
-      hits.nonEmpty
+      hits
     }
   }
 }

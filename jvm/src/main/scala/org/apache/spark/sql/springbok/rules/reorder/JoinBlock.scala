@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.springbok.cost.{JoinGraph, JoinTree}
-import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.record.{JoinState, RelationHint}
 
 /**
  * Inner joins next to one another, with projections of columns and deterministic filters between them, taken apart.
@@ -17,17 +17,35 @@ import org.apache.spark.sql.springbok.record.JoinState
  * @param tree
  *   the order of the query
  * @param hinted
- *   whether a join has a hint
+ *   whether a join has a hint, other than of the order
  * @param planned
  *   whether the strategy of a join was chosen before
+ * @param places
+ *   the places of items that the query wants to be joined first
  */
 final private[springbok] case class JoinBlock(
     items: IndexedSeq[LogicalPlan],
     conditions: Seq[Expression],
     tree: JoinTree,
     hinted: Boolean = false,
-    planned: Boolean = false
+    planned: Boolean = false,
+    places: Map[Int, Int] = Map.empty
 ) extends PredicateHelper {
+
+  /** The order that the query's hint asks for: the others follow as the query has them, but none before a key joins it. */
+  def asked: JoinTree = {
+    val (first, others) = items.indices.partition(places.contains)
+    def joined(i: Int, before: Set[Int]) = keys.exists(k => k.contains(i) && k.keys.exists(before))
+    def order(done: Vector[Int], left: Seq[Int]): Seq[Int] =
+      if (left.isEmpty) done
+      else {
+        val next = left.find(joined(_, done.toSet)).getOrElse(left.head)
+        order(done :+ next, left.filterNot(_ == next))
+      }
+    order(first.sortBy(places).toVector, others)
+      .map(JoinTree.Leaf(_): JoinTree)
+      .reduceLeft(JoinTree.Node(_, _))
+  }
 
   /** Equal columns: classes of what `a = b` makes equal, also by way of others, as long as the types are the same. */
   lazy val classes: Seq[Seq[Attribute]] = {
@@ -162,14 +180,20 @@ private[springbok] object JoinBlock extends PredicateHelper {
     private def joined(j: Join, first: Int): JoinBlock = {
       val left = flatten(j.left, first)
       val right = flatten(j.right, first + left.items.size)
+      val sides = j.hint.leftHint.map(left -> _) ++ j.hint.rightHint.map(right -> _)
       JoinBlock(
         left.items ++ right.items,
         left.conditions ++ right.conditions ++ j.condition.toSeq.flatMap(splitConjunctivePredicates),
         JoinTree.Node(left.tree, right.tree),
-        left.hinted || right.hinted || j.hint != JoinHint.NONE,
-        left.planned || right.planned || JoinState.of(j).isDefined
+        left.hinted || right.hinted || sides.exists { case (_, h) => RelationHint.onlyPlace(h).isEmpty },
+        left.planned || right.planned || JoinState.of(j).isDefined,
+        sides.flatMap { case (b, h) => placed(b, h) }.toMap ++ left.places ++ right.places
       )
     }
+
+    /** A hint of a relation that is itself a join is one of all its items. */
+    private def placed(side: JoinBlock, hint: HintInfo): Seq[(Int, Int)] =
+      RelationHint.onlyPlace(hint).toSeq.flatMap(place => JoinGraph.members(side.tree.set).map(_ -> place))
 
     private def flatten(plan: LogicalPlan, first: Int): JoinBlock = plan match {
       case _ if !inside(plan) => JoinBlock(IndexedSeq(plan), Nil, JoinTree.Leaf(first))

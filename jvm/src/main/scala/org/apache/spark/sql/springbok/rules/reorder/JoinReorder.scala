@@ -71,9 +71,9 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
     val b = of.copy(items = of.items.map(go(_, limited)))
     val inner = JoinBlock.replaceItems(p, of.items, b.items)
-    val order = reason(p, b, limited).fold(OrderDecision(b, stats, cluster, conf))(
-      OrderDecision.left(b, _)
-    )
+    val order = reason(p, b, limited).fold(
+      if (b.places.isEmpty) OrderDecision(b, stats, cluster, conf) else OrderDecision.asked(b)
+    )(OrderDecision.left(b, _))
     val out = order.chosen.fold(inner)(b.build(_, needed))
     query.decisions.add(order.record)
     PlanningState.tagged(out, query)
@@ -89,6 +89,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
     else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
     else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
+    else if (b.places.nonEmpty) None
     else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
     else Option.when(unknown.nonEmpty)(Reason.unknownOrder(unknown.map(RelationName(_))))
   }

@@ -37,6 +37,16 @@ private[springbok] object OrderDecision {
   def left(b: JoinBlock, why: Reason): OrderDecision =
     OrderDecision(None, DecidedOrder(b.items.size, label(b, b.tree), None, None, None, None, why))
 
+  /** The order that the query's hint asks for, whatever it costs. */
+  def asked(b: JoinBlock): OrderDecision = {
+    val chosen = Some(b.asked).filter(_ != b.tree)
+    val (before, after) = (label(b, b.tree), chosen.map(label(b, _)))
+    OrderDecision(
+      chosen,
+      DecidedOrder(b.items.size, before, after, None, None, None, Reason.askedOrder)
+    )
+  }
+
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
     val leastMs = conf.getConf(ReorderConf.MIN_GAIN_MS).toDouble
     val limits = OrderLimits(conf.getConf(ReorderConf.MIN_GAIN), leastMs, cluster.cores)

@@ -44,6 +44,9 @@ import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
  *
  * Queries of little data are left to Spark (`PlanningBudget`).
  *
+ * The hint `LEADING` asks for an order, which then needs no statistics and passes no gate. It must be the only hint of the
+ * joins.
+ *
  * Plans with dynamic partition pruning are left alone: the pruning subquery copies a join's build side, and both must stay
  * equal. Bucketed tables are left alone, and so are subqueries, which are planned before their query and may share joins with it.
  *

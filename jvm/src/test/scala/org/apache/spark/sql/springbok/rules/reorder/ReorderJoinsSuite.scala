@@ -270,6 +270,40 @@ class ReorderJoinsSuite extends SpringbokTest {
     left("USER_HINT", s"SELECT /*+ MERGE(n) */ count(*) $bad $one")
   }
 
+  test("LEADING names the relations that are joined first") {
+    def after(hint: String, from: String = bad) = {
+      val decided = order(same(s"SELECT /*+ $hint */ count(*), max(f.t) $from $one"))
+      assert(decided.reason.code == "USER_HINT", decided)
+      decided.after
+    }
+    assert(after("LEADING(n, c, o, f)").contains("nation, customer, orders, fact"))
+    // No cross join: the fact has no key of a customer.
+    assert(after("leading('c')").contains("customer, orders, fact, nation"))
+    assert(after("LEADING(n, f)").contains("nation, fact, orders, customer"))
+    assert(
+      after("LEADING(f, o, c)").isEmpty && after("LEADING(nowhere, o)").contains(
+        "orders, fact, customer, nation"
+      )
+    )
+    val nested =
+      "FROM fact f JOIN (SELECT o.* FROM orders o JOIN customer c ON o.c = c.c) x ON f.o = x.o JOIN nation n ON x.p = n.n"
+    assert(after("LEADING(x, n)", nested).contains("orders, customer, nation, fact"))
+    // Neither costs nor statistics are asked.
+    conf(ReorderConf.MIN_GAIN_MS.key -> "100s", StatsConf.FOOTERS_ENABLED.key -> "false")(
+      assert(after("LEADING(n)").contains("nation, customer, orders, fact"))
+    )
+    conf(ReorderConf.ENABLED.key -> "false")(
+      assert(record(same(s"SELECT /*+ LEADING(n) */ count(*) $bad $one")).decisions.orders.isEmpty)
+    )
+  }
+
+  test("LEADING changes no order that has to stay") {
+    left("USER_HINT", s"SELECT /*+ LEADING(n), BROADCAST(o) */ count(*) $bad $one")
+    left("USER_HINT", s"SELECT /*+ LEADING(n), STRAIGHT_JOIN */ count(*) $bad $one")
+    left("ROW_ORDER", s"SELECT /*+ LEADING(n) */ f.k, o.w $bad $one LIMIT 100000")
+    left("MAY_RAISE", s"SELECT /*+ LEADING(n) */ count(*) $bad AND 100 / (n.n - c.c) > 3 $one AND c.c > 100")
+  }
+
   test("nothing is changed below what depends on the order of rows") {
     val few = s"SELECT f.k, o.w $bad $one"
     for (
