@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import site_hook as site
@@ -45,7 +46,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_site_has_every_page() -> None:
     nav = YAML().load(ROOT / "mkdocs.yml")["nav"]  # not the safe loader: mkdocs names functions in it
-    named = [n if isinstance(n, str) else next(iter(n.values())) for part in nav for n in next(iter(part.values()))]
+
+    def paths(entry: Any) -> list[str]:
+        if isinstance(entry, str):
+            return [entry]
+        return [path for part in (entry if isinstance(entry, list) else entry.values()) for path in paths(part)]
+
+    named = paths(nav)
     pages = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
     assert sorted(n for n in named if not n.startswith("https:")) == sorted(pages)
 
