@@ -39,7 +39,8 @@ try() {
   home=$(env/bin/python -c 'from pyspark.find_spark_home import _find_spark_home as h; print(h())')
   PYSPARK_PYTHON=$PWD/env/bin/python "$home/bin/spark-submit" --master 'local[2]' --jars "$(env/bin/python -m springbok jar)" \
     --conf spark.sql.extensions=org.apache.spark.sql.springbok.SpringbokExtensions --conf spark.ui.enabled=false \
-    --conf spark.springbok.runtimeFilter.minBenefitMs=0 "$tools/try_job.py" submit tables 2>submit.log || { tail -n 50 submit.log; return 1; }
+    --conf spark.springbok.planning.budget=0 --conf spark.springbok.runtimeFilter.minBenefitMs=0 \
+    "$tools/try_job.py" submit tables 2>submit.log || { tail -n 50 submit.log; return 1; }
 }
 
 diff <(jars) <("$python" "$tools/lines.py" | cut -d ' ' -f 1 | sort) || { echo "the wheel must hold one jar for each Spark line"; exit 1; }
