@@ -21,7 +21,7 @@ _A_ROW = {"Sort": 300, "Window": 150, "WindowGroupLimit": 150, "Project": 2, "Fi
 _LOOKUPS = ((5e4, 26), (1e6, 66), (float("inf"), 156))
 # spark.springbok.join.broadcastBytesLimit, runtimeFilter.minRejection, and the keys that fill the largest bloom filter.
 _BROADCAST_BYTES, _LEAST_REJECTED, _MOST_KEYS = 256 << 20, 0.1, 20e6
-# A twentieth of spark.springbok.runtimeFilter.minBenefitMs, and PlanningBudget.rulesMs for an operator and for a join.
+# A twentieth of runtimeFilter.minBenefitMs, and PlanningBudget.rulesMs of a warm JVM for an operator and for a join.
 _LEAST_MS, _OPERATOR_MS, _JOIN_MS = 5, 0.1, 1.5
 # ShuffleWriteCost: ns to write a file for each partition, and to sort a row instead, and the partitions that allow it.
 _FILE, _SORT_WRITTEN, _PARTITIONS = 600e3, 120, range(101, 201)
