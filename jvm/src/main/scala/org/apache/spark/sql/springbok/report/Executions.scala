@@ -159,14 +159,7 @@ final private[springbok] case class QueryCounts(
 )
 
 private[springbok] object QueryCounts {
-
-  /** Of a query that is left to Spark. */
-  private val spark = QueryCounts(0, 0, 0, 0, 0, 0, left = true, 0, 0)
-
-  def of(state: PlanningState, plan: SparkPlan): QueryCounts =
-    if (state.leftToSpark.isDefined) spark else counted(state, plan)
-
-  private def counted(state: PlanningState, plan: SparkPlan): QueryCounts = {
+  def of(state: PlanningState, plan: SparkPlan): QueryCounts = {
     val (filters, graph) = (state.filters.all, new PlanGraph(plan))
     val numbers = new PlanNumbers(graph, ran = true, state.lasting)
     val ours = graph.nodes.map(_.plan).collect { case j: BaseJoinExec if decided(j) => j }
@@ -177,7 +170,7 @@ private[springbok] object QueryCounts {
       filters = filters.count(_.number.isDefined),
       filtersUsed = filters.count(_.state.isInstanceOf[FilterState.Used]),
       rowsRemoved = FilterReport.rowsRemoved(graph),
-      left = false,
+      left = state.leftToSpark.isDefined,
       savedCoreMs = new SavingsReport(graph, numbers).entry.fold(0L)(_.coreMs.round),
       waitedMs = filters.groupBy(_.join).values.flatMap(_.flatMap(_.state.found.waitedMs).maxOption).sum
     )

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.report
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.springbok.SpringbokTest
-import org.apache.spark.sql.springbok.conf.{ReportConf, SpringbokConf}
+import org.apache.spark.sql.springbok.conf.{PlanningConf, ReportConf, SpringbokConf}
 
 class QueryMetricsSuite extends SpringbokTest {
   override protected def beforeAll(): Unit = {
@@ -56,6 +56,18 @@ class QueryMetricsSuite extends SpringbokTest {
       assert(grown("savedCoreMs") >= 0 && grown("waitedMs") > 0 && grown("leftToSpark") == 0, grown)
       val left = growth(spark.sql(query.replace("SELECT", "SELECT /*+ SPRINGBOK_OFF */")).collect(): Unit)
       assert(left("leftToSpark") == 1 && left("filtersUsed") == 0, left)
+    }
+  }
+
+  test("a planned subquery counts also where its query is left to Spark") {
+    conf((PlanningConf.BUDGET.key -> "0.25") +: shuffled: _*) {
+      val subquery = query.replace("SELECT f.v", "SELECT /*+ MERGE(k) */ avg(f.v)")
+      val grown = growth(
+        spark
+          .sql(s"SELECT count(*) FROM keys a JOIN keys b ON a.k = b.k WHERE a.k < ($subquery)")
+          .collect(): Unit
+      )
+      assert(grown("leftToSpark") == 1 && grown("filtersUsed") == 1 && grown("rowsRemoved") > 0, grown)
     }
   }
 
