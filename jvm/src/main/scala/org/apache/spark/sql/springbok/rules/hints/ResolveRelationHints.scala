@@ -36,7 +36,7 @@ import org.apache.spark.unsafe.types.UTF8String
  *
  * '''Why the answer cannot change''': a hint node passes all rows, and Spark removes it before it plans.
  *
- * '''Settings''': `spark.springbok.enabled`. A hint of another name, or with a parameter that is no name, is left to Spark,
+ * '''Settings''': `spark.springbok.enabled`. A hint of another name, with a parameter that is no name, or `LEADING` without one is left to Spark,
  * which warns and ignores it.
  */
 object ResolveRelationHints extends Rule[LogicalPlan] {
@@ -62,9 +62,10 @@ object ResolveRelationHints extends Rule[LogicalPlan] {
         val parameters = SparkPlanning.hintParameters(h)
         val relations = parameters.flatMap(name)
         val isWhole = hint.straight || (hint eq RelationHint.OFF)
-        if (isWhole && parameters.nonEmpty) h
+        val isNamed = hint.place.isDefined
+        if (isWhole && parameters.nonEmpty || isNamed && parameters.isEmpty) h
         else if (hint.straight) ofEach(h.child, hint)
-        else if (parameters.isEmpty) if (hint.place.isDefined) h else ResolvedHint(h.child, hint)
+        else if (parameters.isEmpty) ResolvedHint(h.child, hint)
         else if (relations.size < parameters.size) h
         else new Named(h.name, parameters, relations, hint, conf).in(h.child)
       }

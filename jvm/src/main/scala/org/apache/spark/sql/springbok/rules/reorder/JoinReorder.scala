@@ -71,26 +71,32 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   private def block(p: LogicalPlan, of: JoinBlock, needed: Seq[Attribute], limited: Boolean): LogicalPlan = {
     val b = of.copy(items = of.items.map(go(_, limited)))
     val inner = JoinBlock.replaceItems(p, of.items, b.items)
-    val order = reason(p, b, limited).fold(
-      if (b.places.isEmpty) OrderDecision(b, stats, cluster, conf) else OrderDecision.asked(b)
-    )(OrderDecision.left(b, _))
+    val order = mustStay(p, b, limited) match {
+      case Some(why) => OrderDecision.left(b, why)
+      case None if b.places.nonEmpty => OrderDecision.asked(b)
+      case None =>
+        withoutCost(b).fold(OrderDecision(b, stats, cluster, conf))(OrderDecision.left(b, _))
+    }
     val out = order.chosen.fold(inner)(b.build(_, needed))
     query.decisions.add(order.record)
     PlanningState.tagged(out, query)
   }
 
-  /** Why the order is left without a look at its cost. */
-  private def reason(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
-    lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
-    lazy val raises = raising(b)
+  /** Why the order is left, whatever it costs and whatever order the query asks for. */
+  private def mustStay(top: LogicalPlan, b: JoinBlock, limited: Boolean): Option[Reason] = {
+    def raises = raising(b)
     if (b.items.size > 60) Some(Reason.tooManyRelations(b.items.size))
     else if (b.hinted) Some(Reason.hintedOrder)
     else if (plan.isInstanceOf[Subquery] || repeated.isPlanned(top)) Some(Reason.orderOfSubquery)
     else if (prunes) Some(Reason.orderPruning)
     else if (limited || ordered) Some(Reason.rowOrder)
-    else if (raises.isDefined) raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
-    else if (b.places.nonEmpty) None
-    else if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
+    else raises.map(c => Reason.orderRaises(ExpressionLabel(c)))
+  }
+
+  /** Why the order is left without a look at its cost. */
+  private def withoutCost(b: JoinBlock): Option[Reason] = {
+    lazy val unknown = b.items.filter(stats(_).rows.isEmpty)
+    if (conf.bucketingEnabled && b.items.exists(bucketed)) Some(Reason.orderBucketed)
     else Option.when(unknown.nonEmpty)(Reason.unknownOrder(unknown.map(RelationName(_))))
   }
 

@@ -35,16 +35,15 @@ private[springbok] object OrderDecision {
   private val mostJoins = 3100
 
   def left(b: JoinBlock, why: Reason): OrderDecision =
-    OrderDecision(None, DecidedOrder(b.items.size, label(b, b.tree), None, None, None, None, why))
+    uncosted(b, None, why)
 
   /** The order that the query's hint asks for, whatever it costs. */
-  def asked(b: JoinBlock): OrderDecision = {
-    val chosen = Some(b.asked).filter(_ != b.tree)
+  def asked(b: JoinBlock): OrderDecision =
+    uncosted(b, Some(b.asked).filter(_ != b.tree), Reason.askedOrder)
+
+  private def uncosted(b: JoinBlock, chosen: Option[JoinTree], why: Reason): OrderDecision = {
     val (before, after) = (label(b, b.tree), chosen.map(label(b, _)))
-    OrderDecision(
-      chosen,
-      DecidedOrder(b.items.size, before, after, None, None, None, Reason.askedOrder)
-    )
+    OrderDecision(chosen, DecidedOrder(b.items.size, before, after, None, None, None, why))
   }
 
   def apply(b: JoinBlock, stats: PlanStats, cluster: Cluster, conf: SQLConf): OrderDecision = {
