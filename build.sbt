@@ -39,9 +39,11 @@ val sparkOpens = Seq(
   "java.base/sun.util.calendar"
 ).map(p => s"--add-opens=$p=ALL-UNNAMED")
 
-// As many JVMs of tests at a time as there are groups of suites.
+// One JVM of tests keeps 1.2 cores busy, so two share the suites; in each, one suite runs after the other. Smoke tests run beside others.
+val smokeAlone = sys.props.get("suites").contains("smoke")
+val testJvms = if (smokeAlone) 1 else 2
 Global / concurrentRestrictions := Seq(
-  Tags.limit(Tags.ForkedTestGroup, 2),
+  Tags.limit(Tags.ForkedTestGroup, testJvms),
   Tags.limitAll(EvaluateTask.SystemProcessors)
 )
 
@@ -74,7 +76,7 @@ lazy val springbok = (project in file("jvm"))
     // Compiling all suites takes longer than running the smoke tests.
     Test / unmanagedSources := {
       val all = (Test / unmanagedSources).value
-      if (!sys.props.get("suites").contains("smoke")) all
+      if (!smokeAlone) all
       else all.filter(f => !f.getName.endsWith("Suite.scala") || IO.read(f).contains("Smoke"))
     },
     Test / sources := Imports.into(line, (Test / sources).value, (Test / sourceManaged).value),
@@ -105,13 +107,11 @@ lazy val springbok = (project in file("jvm"))
     },
     Compile / javacOptions ++= Seq("--release", line.java),
     Test / fork := true,
-    // One JVM of tests keeps 1.2 cores busy. Two share the suites, each with a folder for what Spark keeps in the current one. In a JVM,
-    // one suite runs after the other.
+    // Each JVM of tests has a folder for what Spark keeps in the current one.
     Test / testGrouping := {
       val options = (Test / forkOptions).value
       val tmp = target.value / "tmp"
-      val forks = if (sys.props.get("suites").contains("smoke")) 1 else 2
-      (Test / definedTests).value.sortBy(_.name).zipWithIndex.groupBy(_._2 % forks).toSeq.map {
+      (Test / definedTests).value.sortBy(_.name).zipWithIndex.groupBy(_._2 % testJvms).toSeq.map {
         case (i, tests) =>
           val own = tmp / s"fork-$i"
           IO.createDirectory(own)
