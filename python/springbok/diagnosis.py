@@ -13,6 +13,7 @@ from springbok.errors import SpringbokError
 from springbok.jar import Spark
 from springbok.model import ReportData, Resources
 from springbok.reports import report
+from springbok.session import runs_tasks_in_driver
 from springbok.settings import known, size_bytes
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def of_settings(get: Callable[[str], str], r: ReportData) -> Iterator[Check]:
     elif _planned(r) and "springbok" not in get(_PROVIDERS):
         yield Check("warning", f"{_PROVIDERS} is empty: EXPLAIN has no section", f"Take {_PROVIDERS} away.")
     yield _heaps(get, r.resources)
-    if get("spark.dynamicAllocation.enabled") == "true" and not re.match(r"local(\[|$)", get("spark.master")):
+    if get("spark.dynamicAllocation.enabled") == "true" and not runs_tasks_in_driver(get("spark.master")):
         if get(_EXECUTORS) == "0":
             now = f"dynamic allocation: plans assume the executors of the moment, now {r.resources.executors}"
             yield Check("warning", now, f"Set {_EXECUTORS} to the number that an application usually has.")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
 ENABLED = "spark.springbok.enabled"
-# Masters whose tasks run in the driver's JVM.
-_ONE_JVM = re.compile(r"local(\[.*\])?")
 # Where PySpark finds the JVM that spark-submit has started.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 # What PySpark gives to spark-submit when it starts the JVM itself.
@@ -70,14 +68,20 @@ def configure(builder: SparkSession.Builder, **settings: Any) -> SparkSession.Bu
     _check_running(jvm, path)
     options: dict[str, Any] = builder._options
     outer = outer_conf(spark.home)
-    master = str(options.get("spark.master") or outer.get("spark.master"))
+    present = outer | {key: str(value) for key, value in options.items() if value}
     # A driver that runs the tasks need not send itself the jar, which takes 0.2 s.
-    own = path.as_uri().replace("file:", "local:", 1) if _ONE_JVM.fullmatch(master) else str(path)
+    alone = runs_tasks_in_driver(present.get("spark.master", ""))
+    own = path.as_uri().replace("file:", "local:", 1) if alone else str(path)
     for key, item in {"spark.jars": own, "spark.sql.extensions": EXTENSION}.items():
-        builder.config(key, joined(str(options.get(key) or outer.get(key) or ""), item))
+        builder.config(key, joined(present.get(key, ""), item))
     if jvm is None:
         _submit(joined(outer.get("spark.jars", ""), options["spark.jars"]))
     return builder.config(map={**values})
+
+
+def runs_tasks_in_driver(master: str) -> bool:
+    """Whether a master has no executors of its own: `local` and `local[...]`, but not `local-cluster[...]`."""
+    return re.match(r"local(\[|$)", master) is not None
 
 
 def joined(present: str, more: str) -> str:
