@@ -47,8 +47,26 @@ object Selectivity extends PredicateHelper {
       parts.map(_.most).minOption.getOrElse(1.0)
     )
 
+  /** A column that equals a literal passes the other conjuncts on it alone, or the query returns nothing. */
+  private def withoutImplied(all: Seq[Expression]): Seq[Expression] = {
+    val equalities = all.collect {
+      case e @ EqualTo(a: Attribute, _: Literal) => a -> e
+      case e @ EqualTo(_: Literal, a: Attribute) => a -> e
+    }
+    val fixed = AttributeMap(equalities)
+    def isImplied(e: Expression) = e.references.toSeq match {
+      case Seq(a) => fixed.get(a).exists(_ ne e)
+      case _ => false
+    }
+    if (equalities.isEmpty) all else all.filterNot(isImplied)
+  }
+
   /** One part for each column's comparisons, for each column's values, and for each other conjunct; None where unknown. */
-  private def parts(all: Seq[Expression], columns: AttributeMap[ColumnStats]): Seq[Option[Selectivity]] = {
+  private def parts(
+      conjuncts: Seq[Expression],
+      columns: AttributeMap[ColumnStats]
+  ): Seq[Option[Selectivity]] = {
+    val all = withoutImplied(conjuncts)
     val (ranges, rest) =
       all.partition(c => comparison(c).exists(r => columns.get(r.column).exists(_.range.isDefined)))
     val byColumn = ranges.flatMap(comparison).groupBy(_.column.exprId).values.toSeq
