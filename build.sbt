@@ -39,9 +39,9 @@ val sparkOpens = Seq(
   "java.base/sun.util.calendar"
 ).map(p => s"--add-opens=$p=ALL-UNNAMED")
 
-// One JVM of tests keeps 1.2 cores busy, so two share the suites; in each, one suite runs after the other. Smoke tests run beside others.
+// One JVM of tests keeps 1.2 cores busy, so two share the suites; in each, one suite runs after the other.
 val smokeAlone = sys.props.get("suites").contains("smoke")
-val testJvms = if (smokeAlone) 1 else 2
+val testJvms = 2
 Global / concurrentRestrictions := Seq(
   Tags.limit(Tags.ForkedTestGroup, testJvms),
   Tags.limitAll(EvaluateTask.SystemProcessors)
@@ -130,6 +130,8 @@ lazy val springbok = (project in file("jvm"))
     Test / baseDirectory := (ThisBuild / baseDirectory).value,
     Test / javaOptions ++= sparkOpens ++ Seq(
       "-Xmx3g",
+      // Room for the garbage of a few queries, or the JVM collects it once a second.
+      "-Xmn1g",
       "-XX:+UseParallelGC",
       // Tests plan thousands of small queries once: optimized code would cost more time than it saves.
       "-XX:TieredStopAtLevel=1",
