@@ -231,6 +231,9 @@ class Expressions:
                 choices += [Column(f"count(DISTINCT {s.text})", BIGINT)]
             if c.type.family == "int":
                 choices += [Column(f"sum(CAST({c.text} AS DECIMAL(20,0)))", BY_SQL["DECIMAL(28,4)"])]
+                choices += [Column(f"count(*) FILTER (WHERE {c.text} > {self.r.randint(0, 9)})", BIGINT)]
+            if c.type is INT:
+                choices += [Column(f"CAST(sum({c.text}) AS BIGINT)", BIGINT), Column(f"bit_xor({c.text})", INT)]
             out.append(self.r.choice(choices))
         return out
 
