@@ -30,6 +30,7 @@ _PARTS = {
     "strategies": _NO_STRATEGIES,
     "filters": _NO_FILTERS,
     "conjunct-order": {"spark.springbok.conjunct.enabled": "false"},
+    "eager-aggregation": {"spark.springbok.aggregate.belowJoins": "false"},
     "footers": {"spark.springbok.stats.footers.enabled": "false"},
     "dictionaries": {"spark.springbok.stats.dictionaries.enabled": "false"},
     "waiting": {"spark.springbok.runtimeFilter.wait": "NEVER"},

@@ -302,6 +302,16 @@ class JoinOrder:
     reason: Reason
 
 @dataclass(frozen=True, kw_only=True)
+class EagerAggregation:
+    """An aggregate above joins, by its keys; below names the relations whose rows each task aggregates before they are
+    joined with the others, retained the rows that are expected to be left."""
+    groups: str
+    below: str | None = None
+    rows: float | None = None
+    retained: float | None = None
+    reason: Reason
+
+@dataclass(frozen=True, kw_only=True)
 class Conjuncts:
     """The conjuncts of a filter or join in their order; costs in ns a row."""
     operator: str
@@ -367,6 +377,7 @@ class ReportData:
     joins: tuple[Join, ...] = ()
     filters: tuple[Filter, ...] = ()
     join_order: tuple[JoinOrder, ...] = ()
+    eager_aggregation: tuple[EagerAggregation, ...] = ()
     conjuncts: tuple[Conjuncts, ...] = ()
     failures: tuple[dict[str, str], ...] = ()
     settings: dict[str, str] = field(default_factory=dict)

@@ -21,6 +21,7 @@ CAPABILITIES = {
         "rules.hints",
         "rules.guard",
         "rules.subplans",
+        "rules.aggregates",
     ),
     "Runtime filters: places": ("rules.runtimefilters.place", "rules.runtimefilters", "rules.runtimefilters.plain"),
     "Runtime filters: scans, connectors": (

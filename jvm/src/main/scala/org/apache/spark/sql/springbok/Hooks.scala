@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.springbok.catalyst.SparkPlanning
 import org.apache.spark.sql.springbok.conf.Settings
+import org.apache.spark.sql.springbok.rules.aggregates.{AggregateBelowJoins, PlanLocalAggregate}
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.guard.LeaveGuarded
 import org.apache.spark.sql.springbok.rules.hints.ResolveRelationHints
@@ -36,10 +37,11 @@ import org.apache.spark.sql.springbok.rules.subplans.MergeScans
  *     | normalization ..... [PruneMergeTarget] a MERGE gets the keys of its source into its condition
  *     | optimizer ......... [MergeScans] aggregates that differ in their filters alone are computed in one pass
  *     | ................. [RememberScanFilters] what Spark is about to push to connectors
- *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, OrderConjuncts, ChooseJoinStrategy,
- *     |                     PlanSingleNode and MarkRepartitions to the last batch
+ *     | ................. [LateRules] appends RememberScans, LeaveToSpark, ReorderJoins, AggregateBelowJoins, OrderConjuncts,
+ *     |                     ChooseJoinStrategy, PlanSingleNode and MarkRepartitions to the last batch
  *   optimized plan          after join reorder, dynamic partition pruning and Spark's own bloom filters
  *     | planner ........... [PlanNullAwareAntiJoin] NOT IN as a hash lookup
+ *     | ................. [PlanLocalAggregate] aggregates below joins
  *   physical plan
  *     | stage preparation . [PlaceRuntimeFilters] scans depend on build sides, after EnsureRequirements
  *     | ................. [ChooseShuffleWriter] few rows are written into one file for each task
@@ -66,6 +68,7 @@ private[springbok] object Hooks {
     e.injectResolutionRule(session => new ReportHint(session.asInstanceOf[SparkSession]))
     ReportFunctions.into(e)
     // Called in the thread that plans, which may be another one than has optimized.
+    e.injectPlannerStrategy(_ => PlanLocalAggregate)
     e.injectPlannerStrategy { session =>
       SparkSettings.set(session.asInstanceOf[SparkSession])
       PlanNullAwareAntiJoin
@@ -88,6 +91,7 @@ private object LateRules {
       RememberScans,
       LeaveToSpark,
       ReorderJoins,
+      AggregateBelowJoins,
       OrderConjuncts,
       ChooseJoinStrategy,
       PlanSingleNode,

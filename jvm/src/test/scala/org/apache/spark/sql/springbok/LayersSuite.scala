@@ -29,6 +29,7 @@ class LayersSuite extends AnyFunSuite {
     "rules.hints" -> Seq(s"$root.rules.hints.."),
     "rules.guard" -> Seq(s"$root.rules.guard.."),
     "rules.subplans" -> Seq(s"$root.rules.subplans.."),
+    "rules.aggregates" -> Seq(s"$root.rules.aggregates.."),
     "rules.joins" -> Seq(s"$root.rules.joins.."),
     "rules.reorder" -> Seq(s"$root.rules.reorder.."),
     "rules.conjuncts" -> Seq(s"$root.rules.conjuncts.."),

@@ -140,6 +140,16 @@ object HiveScan {
     !table.tableMeta.unsupportedFeatures.contains("storage handler")
 }
 
+/** The name of a relation of a join: the tables in it. */
+private[springbok] object RelationName {
+  def apply(p: LogicalPlan): String = {
+    val tables = p.collect { case FileTable(r, fs) =>
+      TableName(r.catalogTable.map(_.identifier), fs)
+    }
+    if (tables.isEmpty) p.nodeName else tables.map(_.getOrElse("?")).mkString("+")
+  }
+}
+
 /**
  * Which of some logical plans compute the same rows. Canonical forms are expensive and are made on demand, only of plans with
  * equal leaves. A stage stands for the plan that it was made from.

@@ -4,6 +4,7 @@ import org.apache.spark.SparkConf
 import org.apache.spark.internal.config.MAX_RESULT_SIZE
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.Exchange
@@ -45,6 +46,36 @@ object OrderDependent {
 
   /** With a number of rows to keep, they have classes of their own from Spark 4.2 on. */
   private val ofRows = Set("max_by", "min_by")
+}
+
+/** Where the order of rows decides which rows or values a query gives. */
+object RowOrder {
+
+  /** Whether an operator depends on it, other than a limit. */
+  def matters(plan: LogicalPlan): Boolean = plan.exists {
+    case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
+    case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
+    case _: MapPartitionsInRWithArrow | _: FlatMapGroupsInRWithArrow => true
+    case p =>
+      p.expressions.exists(OrderDependent(_)) || !p.isInstanceOf[BaseEvalPython] && p.expressions.exists(
+        ofPython
+      )
+  }
+
+  /** A function of Python that takes more than one row. */
+  private def ofPython(e: Expression): Boolean = e.exists(_.isInstanceOf[PythonUDF])
+
+  /**
+   * Whether a limit takes the rows of an operator's children in the order in which they come.
+   *
+   * @param limited
+   *   the same of the operator itself
+   */
+  def limited(p: LogicalPlan, limited: Boolean): Boolean = p match {
+    case s: Sort => limited && !s.global
+    case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail => true
+    case _ => limited
+  }
 }
 
 /** Functions of several rows whose value is the same in whichever order the rows come. */

@@ -18,6 +18,7 @@ object Settings extends Logging {
     ReorderConf,
     ConjunctConf,
     SubplanConf,
+    AggregateConf,
     MergeConf,
     ExchangeConf,
     StatsConf,

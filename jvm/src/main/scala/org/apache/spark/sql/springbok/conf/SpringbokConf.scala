@@ -71,6 +71,22 @@ object SubplanConf extends ConfArea {
   )
 }
 
+/** Aggregates above joins. */
+object AggregateConf extends ConfArea {
+
+  val BELOW_JOINS: ConfigEntry[Boolean] = expert(
+    flag("aggregate.belowJoins", default = true)(
+      "Whether tasks aggregate rows before they join them, where that is expected to leave few rows to join."
+    )
+  )
+
+  val MIN_GAIN_MS: ConfigEntry[Long] = expert(
+    time("aggregate.minGainMs", 50, _ >= 0, "The time must be 0 or more.")(
+      "Expected ms that aggregating before a join must save while all cores work."
+    )
+  )
+}
+
 /** MERGE. */
 object MergeConf extends ConfArea {
 

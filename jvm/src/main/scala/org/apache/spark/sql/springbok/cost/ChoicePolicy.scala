@@ -22,6 +22,9 @@ trait ChoicePolicy {
   /** Whether scans wait for the stage that this key of the join comes from. */
   def waits(join: Int, key: Int)(pays: => Boolean): Boolean
 
+  /** Where rows are aggregated below joins, if anywhere. */
+  def aggregated[P](possible: Seq[P])(pays: => Option[P]): Option[P]
+
   /** Whether the groups that this join reads get a stage of their own even if that is not expected to pay. */
   def separatesGroups(join: Int): Boolean
 
@@ -48,6 +51,7 @@ private object CostBasedPolicy extends ChoicePolicy {
   override def strategy(in: JoinInput, join: Int, revised: Boolean): JoinChoice = JoinChoice(in)
   override def creationSide[S](possible: Seq[S], join: Int)(cheapest: => S): S = cheapest
   override def waits(join: Int, key: Int)(pays: => Boolean): Boolean = pays
+  override def aggregated[P](possible: Seq[P])(pays: => Option[P]): Option[P] = pays
   override def separatesGroups(join: Int): Boolean = false
   override def allowsBitmap(join: Int): Boolean = true
   override def sortsShuffles(group: Int)(pays: => Boolean): Boolean = pays
@@ -69,6 +73,9 @@ final private[springbok] class RandomChoicePolicy(seed: Int) extends ChoicePolic
     possible(choice(join, possible.size))
 
   override def waits(join: Int, key: Int)(pays: => Boolean): Boolean = choice(join + key, 3) > 0
+  override def aggregated[P](possible: Seq[P])(pays: => Option[P]): Option[P] =
+    possible.lift(choice(5, possible.size + 1))
+
   override def separatesGroups(join: Int): Boolean = choice(join, 2) == 0
   override def allowsBitmap(join: Int): Boolean = choice(join, 2) == 0
   override def sortsShuffles(group: Int)(pays: => Boolean): Boolean = choice(group, 2) == 0

@@ -19,6 +19,10 @@ object CostConstants {
   val shuffleNs = 300.0
   val sortNs = 300.0
   val aggregateNs = 80.0
+
+  /** A grouping column of variable length, and a group that is not in a core's cache. */
+  val aggregateTextNs = 40.0
+  val aggregateMissNs = 60.0
   val windowNs = 150.0
   val mergeNs = 30.0
   val collectNs = 500.0

@@ -75,4 +75,22 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "something above these joins, such as a LIMIT without ORDER BY, depends on the order of their rows",
     "Another join order might give other rows. Sort before the limit."
   )
+
+  private val aggregate = new Topic("Aggregates")
+
+  val aggregateBelow: (Double, Double, Double) => Reason = aggregate.of3(
+    "AGGREGATED_FIRST",
+    "tasks are expected to leave {retained:percent} of the rows, which costs {cost} ms of one core and saves {saved} ms",
+    "Tasks aggregate their rows before they join them, and the aggregate above the joins adds the results up."
+  )
+  private val above = aggregate.of1[String](
+    "AGGREGATED_ABOVE",
+    "the rows are joined first: {why}",
+    "It costs less, or results of parts of the rows could not be added up."
+  )
+  def aggregateAbove(retained: Double, cost: Double, saved: Double): Reason =
+    above(
+      f"tasks would leave ${Reason.percent(retained)} of the rows, which would cost $cost%.0f ms of one core and save $saved%.0f ms"
+    )
+  val unknownGroups: Reason = above("it is unknown how often their keys repeat")
 }

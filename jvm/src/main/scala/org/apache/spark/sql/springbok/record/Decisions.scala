@@ -15,6 +15,7 @@ final class Decisions extends FailureLog {
 
   def orders: Seq[DecidedOrder] = all.collect { case o: DecidedOrder => o }
   def conjuncts: Seq[DecidedConjuncts] = all.collect { case c: DecidedConjuncts => c }
+  def aggregates: Seq[DecidedAggregate] = all.collect { case a: DecidedAggregate => a }
   def merges: Seq[DecidedMerge] = all.collect { case m: DecidedMerge => m }
   def failures: Seq[FailedRule] = all.collect { case f: FailedRule => f }.distinct
 
@@ -29,6 +30,24 @@ final case class FailedRule(rule: String, error: String) extends Decision
 
 /** Whether the keys of its source were added to the condition of a MERGE. */
 final case class DecidedMerge(reason: Reason) extends Decision
+
+/**
+ * An aggregate above joins.
+ *
+ * @param groups
+ *   its keys
+ * @param below
+ *   the relations whose rows are aggregated before they are joined with the others, None if they are not
+ * @param rows,
+ *   retained expected rows of these relations, and of those the rows after it
+ */
+final case class DecidedAggregate(
+    groups: String,
+    below: Option[String],
+    rows: Option[Double],
+    retained: Option[Double],
+    reason: Reason
+) extends Decision
 
 /**
  * The conjuncts of a filter or join whose order was considered, as they are now.

@@ -62,6 +62,9 @@ private[springbok] object ExplainSection {
     r.briefJoins.flatMap(join) ++
       r.filters.filterNot(notOfThisPlan).map(filter) ++
       r.joinOrder.flatMap(order) ++
+      r.eagerAggregation
+        .filter(_.below.isDefined)
+        .map(a => s"aggregate ${Words.aggregation(a)} (${Words.reason(a.reason)})") ++
       r.conjuncts.filter(_.changed).map(conjuncts) ++
       r.incompleteTables.flatMap(missing).distinct ++
       r.sink.map("writes: " + Words.sink(_)) ++

@@ -77,6 +77,10 @@ final private[springbok] class ReportParts(
     JoinOrderEntry(o.relations, o.before, o.after, o.best, o.costBefore, o.costAfter, ReasonEntry(o.reason))
   }
 
+  def eagerAggregation: Seq[EagerAggregationEntry] = decisions.flatMap(_.aggregates).map { a =>
+    EagerAggregationEntry(a.groups, a.below, a.rows, a.retained, ReasonEntry(a.reason))
+  }
+
   def conjuncts: Seq[ConjunctsEntry] = decisions.flatMap(_.conjuncts).map { c =>
     ConjunctsEntry(
       c.operator,

@@ -31,6 +31,7 @@ private[springbok] object ReportText {
       section("Joins", r.joins.flatMap(join)) ++
       section("Runtime filters", r.filters.flatMap(filter)) ++
       section("Join order", r.joinOrder.flatMap(order)) ++
+      section("Eager aggregation", r.eagerAggregation.flatMap(aggregation)) ++
       section("Conjuncts put into another order", r.conjuncts.filter(_.changed).flatMap(conjuncts)) ++
       section("Fragments", r.fragments.flatMap(fragment)) ++
       r.failures.map(f => s"FAILED: ${Words.failure(f)}") ++
@@ -71,6 +72,9 @@ private[springbok] object ReportText {
     val others = o.after.map(_ => s"instead of ${o.before}") ++ o.best.map("the best order found: " + _)
     wrap(o.after.getOrElse(o.before), 2) ++ (Words.reason(o.reason) +: others.toSeq).flatMap(wrap(_, 6))
   }
+
+  private def aggregation(a: EagerAggregationEntry): Seq[String] =
+    wrap(Words.aggregation(a), 2) ++ wrap(Words.reason(a.reason), 6)
 
   private def conjuncts(c: ConjunctsEntry): Seq[String] =
     wrap(s"${c.operator}: ${Words.cost(c)}", 2) ++

@@ -55,6 +55,7 @@ object SpringbokReport {
       joins = parts.joins,
       filters = parts.filters,
       joinOrder = parts.joinOrder,
+      eagerAggregation = parts.eagerAggregation,
       conjuncts = parts.conjuncts,
       failures = parts.failures,
       settings = settings(conf),

@@ -171,6 +171,15 @@ private[springbok] object Words {
     s"${a.phase}: $what" + (if (a.keys.isEmpty) "" else a.keys.mkString(" by ", ", ", ""))
   }
 
+  /** An aggregate above joins: by which keys, and whose rows are aggregated before. */
+  def aggregation(a: EagerAggregationEntry): String = {
+    val by = if (a.groups.isEmpty) "of all rows" else s"by ${a.groups}"
+    val rows =
+      for (n <- a.rows; left <- a.retained if a.below.isDefined)
+        yield s", ${amount(n)} rows to ${amount(left)}"
+    s"$by: " + a.below.fold("above the joins alone")(b => s"first of $b${rows.getOrElse("")}")
+  }
+
   /** What was read of a table; empty before the query ran. */
   def read(t: TableEntry): String = {
     val partitions = for (n <- t.partitionsRead; of <- t.partitions) yield s"$n of $of partitions"

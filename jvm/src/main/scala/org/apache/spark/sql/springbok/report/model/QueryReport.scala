@@ -27,6 +27,7 @@ final case class QueryReport(
     joins: Seq[JoinEntry],
     filters: Seq[FilterEntry],
     joinOrder: Seq[JoinOrderEntry],
+    eagerAggregation: Seq[EagerAggregationEntry],
     conjuncts: Seq[ConjunctsEntry],
     failures: Seq[FailureEntry],
     settings: Map[String, String],
@@ -205,6 +206,17 @@ final case class JoinOrderEntry(
     best: Option[String],
     costBeforeMs: Option[Double],
     costAfterMs: Option[Double],
+    reason: ReasonEntry
+)
+
+@describe(
+  "An aggregate above joins, by its keys; below names the relations whose rows each task aggregates before they are joined with the others, retained the rows that are expected to be left."
+)
+final case class EagerAggregationEntry(
+    groups: String,
+    below: Option[String],
+    rows: Option[Double],
+    retained: Option[Double],
     reason: ReasonEntry
 )
 

@@ -47,7 +47,9 @@ private[springbok] object ReportPage {
   def report(r: QueryReport): Elem =
     <div class="springbok"><style>{Unparsed(PageStyle.text)}</style>{head(r)}{plan(r)}{joins(r)}{filters(r)}{
       Html.section("Join order", order(r))
-    }{Html.section("Conjuncts put into another order", conjuncts(r))}{
+    }{Html.section("Eager aggregation", aggregation(r))}{
+      Html.section("Conjuncts put into another order", conjuncts(r))
+    }{
       Html.section("Tables", tables(r))
     }{Html.section("Statistics to collect", statements(r))}{
       Html.folded("Aggregates", aggregates(r))
@@ -104,6 +106,9 @@ private[springbok] object ReportPage {
       best.getOrElse(NodeSeq.Empty)
     }</p>
   }
+
+  private def aggregation(r: QueryReport): NodeSeq =
+    r.eagerAggregation.flatMap(a => <p>{Words.aggregation(a)} {Html.soft(Words.reason(a.reason))}</p>)
 
   private def conjuncts(r: QueryReport): NodeSeq = Html.table(
     Seq("operator", "in this order", "cost"),

@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{FileTable, LocalAggregate, Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.conf.JoinConf
 import org.apache.spark.sql.springbok.cost.{
   BroadcastUse,
@@ -147,7 +147,7 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     case w: Window => w.partitionSpec.isEmpty || inOnePartition(w.child)
     case a: Aggregate => a.groupingExpressions.isEmpty || inOnePartition(a.child)
     case Repartition(1, _, _) | _: GlobalLimit => true
-    case _: Project | _: Filter => inOnePartition(p.children.head)
+    case _: Project | _: Filter | _: LocalAggregate => inOnePartition(p.children.head)
     case _ => false
   }
 

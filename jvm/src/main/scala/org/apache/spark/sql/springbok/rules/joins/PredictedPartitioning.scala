@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.adaptive.{
 }
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.{FileTable, Sides, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{FileTable, LocalAggregate, Sides, SparkPlanning}
 
 /**
  * How the rows of a plan will be partitioned when it is executed: hashed by some expressions into so many partitions, or as a
@@ -111,6 +111,8 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
       clustered(a.child, a.groupingExpressions, conf)
         .copy(sorted = Nil)
         .mapped(named(a.aggregateExpressions))
+    case l: LocalAggregate =>
+      of(l.child, conf).map(_.copy(sorted = Nil)).flatMap(_.mapped(named(l.aggregateExpressions)))
     case w: Window if w.partitionSpec.nonEmpty =>
       val order = w.partitionSpec ++ ascending(w.orderSpec)
       Some(clustered(w.child, w.partitionSpec, conf).copy(sorted = order.map(Seq(_))))

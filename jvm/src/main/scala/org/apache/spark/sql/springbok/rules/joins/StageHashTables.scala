@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.Sides
+import org.apache.spark.sql.springbok.catalyst.{LocalAggregate, Sides}
 import org.apache.spark.sql.springbok.cost.{JoinInput, Strategy}
 import org.apache.spark.sql.springbok.record.{JoinDecision, JoinState}
 
@@ -39,7 +39,7 @@ private[joins] object StageHashTables {
   private def inPlace(plan: LogicalPlan, conf: SQLConf): Option[LogicalPlan] = plan match {
     case a: Aggregate => Some(a.child).filter(staysInPlace(_, a.groupingExpressions, conf))
     case w: Window => Some(w.child).filter(staysInPlace(_, w.partitionSpec, conf))
-    case _: Project | _: Filter => plan.children.headOption
+    case _: Project | _: Filter | _: LocalAggregate => plan.children.headOption
     case s: Sort if !s.global => Some(s.child)
     case _ => None
   }

@@ -11,8 +11,8 @@ import org.apache.spark.sql.springbok.catalyst.{
   EqualPlans,
   ExpressionLabel,
   FileTable,
-  OrderDependent,
-  TableName
+  RelationName,
+  RowOrder
 }
 import org.apache.spark.sql.springbok.cost.Cluster
 import org.apache.spark.sql.springbok.reason.Reason
@@ -31,28 +31,13 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   private lazy val repeated = new RepeatedJoins(plan)
   private lazy val prunes =
     plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
-  private lazy val ordered = plan.exists {
-    case _: Sample | _: ObjectConsumer | _: ScriptTransformation | _: AttachDistributedSequence => true
-    case _: MapGroups | _: CoGroup | _: FlatMapGroupsInR => true
-    case _: MapPartitionsInRWithArrow | _: FlatMapGroupsInRWithArrow => true
-    case p =>
-      p.expressions.exists(OrderDependent(_)) || !p.isInstanceOf[BaseEvalPython] && p.expressions.exists(
-        ofPython
-      )
-  }
-
-  /** A function of Python that takes more than one row. */
-  private def ofPython(e: Expression): Boolean = e.exists(_.isInstanceOf[PythonUDF])
+  private lazy val ordered = RowOrder.matters(plan)
 
   def apply(): LogicalPlan = go(plan, limited = false)
 
   /** @param limited whether a limit above takes rows in the order in which they come */
   private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = {
-    val below = p match {
-      case s: Sort => limited && !s.global
-      case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail => true
-      case _ => limited
-    }
+    val below = RowOrder.limited(p, limited)
     p match {
       case Inners(b) => block(p, b, p.output, below)
       case _: Project | _: Aggregate =>
@@ -119,16 +104,6 @@ private[reorder] object ScannedTables {
   def apply(p: LogicalPlan): Seq[LogicalPlan] = p.collectLeaves().filter {
     case _: LocalRelation | _: OneRowRelation | _: Range => false
     case _ => true
-  }
-}
-
-/** The name of a relation of a join: the tables in it. */
-private[springbok] object RelationName {
-  def apply(p: LogicalPlan): String = {
-    val tables = p.collect { case FileTable(r, fs) =>
-      TableName(r.catalogTable.map(_.identifier), fs)
-    }
-    if (tables.isEmpty) p.nodeName else tables.map(_.getOrElse("?")).mkString("+")
   }
 }
 

@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst.RelationName
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
   ChoicePolicy,

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.reorder
 
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, RuleGuard}
+import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, RelationName, RuleGuard}
 import org.apache.spark.sql.springbok.conf.ReorderConf
 import org.apache.spark.sql.springbok.cost.Scenario
 import org.apache.spark.sql.springbok.reason.Reason

@@ -157,6 +157,9 @@ trait StoredValues {
   /** About how many distinct values there are, from a sample of the files; None if they do not tell. */
   def distinctCount: Option[Double] = None
 
+  /** The mean of some row groups, None if their values cannot be counted. */
+  def inRowGroup: Option[RowGroupSample] = None
+
   /** Reads the distinct values of this and other columns, all at the same time if each read takes long. */
   def readWith(others: Seq[StoredValues]): Unit = ()
 
@@ -175,6 +178,14 @@ trait StoredValues {
   /** Fraction of the table's rows that may have a value from `low` to `high`, however the values are spread. */
   def fractionWithin(low: Double, high: Double): Double
 }
+
+/**
+ * Values of a column in a row group of its table.
+ *
+ * @param rows
+ *   rows that are not null
+ */
+final case class RowGroupSample(distinct: Double, rows: Double)
 
 object StoredValues {
   val unknown: StoredValues = bounded(None)

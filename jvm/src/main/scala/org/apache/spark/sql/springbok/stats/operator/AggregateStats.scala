@@ -3,6 +3,7 @@ package org.apache.spark.sql.springbok.stats.operator
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, TypedImperativeAggregate}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Project}
+import org.apache.spark.sql.springbok.catalyst.LocalAggregate
 import org.apache.spark.sql.springbok.stats.estimate.{
   ColumnStats,
   Estimate,
@@ -13,7 +14,7 @@ import org.apache.spark.sql.springbok.stats.estimate.{
 }
 
 /** An aggregate leaves one row for each combination of its grouping keys' values. */
-private[operator] object AggregateStats {
+private[springbok] object AggregateStats {
   def apply(a: Aggregate, child: Estimate): Estimate = {
     val columns = uniqueKey(a.groupingExpressions, ProjectStats.columns(a.aggregateExpressions, child))
     val rows =
@@ -23,6 +24,17 @@ private[operator] object AggregateStats {
     val kept = if (a.aggregateExpressions.exists(keepsInput)) rows.flatMap(inputBytes(_, child)) else None
     Estimate(rows, kept.fold(bytes)(_ + bytes), columns).narrowed
   }
+
+  /** Groups of partitions: a key is not unique, and no more rows are certain to go than none. */
+  def apply(l: LocalAggregate, child: Estimate): Estimate = {
+    val columns = ProjectStats.columns(l.aggregateExpressions, child)
+    val bytes = ProjectStats.rowBytes(l.output, l.aggregateExpressions, columns, l.child.output, child)
+    val rows = child.rows.map(r => r.copy(value = r.value * l.retained, source = Source.Estimated))
+    Estimate(rows, bytes, columns).narrowed
+  }
+
+  /** How many groups the rows of a plan have. */
+  def groups(by: Seq[Expression], child: Estimate): Option[Rows] = child.rows.map(groups(by, child, _))
 
   /** Whether the value of a function may be as long as all of its input, as that of `collect_list` and of users' functions. */
   def keepsInput(e: Expression): Boolean = e.exists {

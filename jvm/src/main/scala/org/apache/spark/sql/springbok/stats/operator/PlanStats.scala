@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.{FileTable, ScanRows, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{FileTable, LocalAggregate, ScanRows, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{
@@ -105,6 +105,7 @@ final class PlanStats(
     case f: Filter => FilterStats(f, apply(f.child))
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
+    case l: LocalAggregate => AggregateStats(l, apply(l.child))
     case j: Join => JoinStats(j, apply(j.left), apply(j.right), feedback)
     case u: Union => SetStats.union(u, u.children.map(apply))
     case Intersect(l, r, _) => SetStats.intersect(apply(l), apply(r))

@@ -15,7 +15,13 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.conf.StatsConf
-import org.apache.spark.sql.springbok.stats.estimate.{ColumnValues, FewValues, ManyValues, SampledRows}
+import org.apache.spark.sql.springbok.stats.estimate.{
+  ColumnValues,
+  FewValues,
+  ManyValues,
+  RowGroupSample,
+  SampledRows
+}
 import org.apache.spark.sql.springbok.stats.source.RowGroupValues.{Counted, Few, Many, Numbers, Sized}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -64,8 +70,16 @@ final private[springbok] class ParquetDictionaries(relation: HadoopFsRelation) {
    *   rows of the table that are not null
    */
   def count(column: String, rows: Double): Option[Double] = read(column, Wanted.Values).flatMap { s =>
-    DistinctSample.count(s.groups.collect { case c: Counted => c }, rows, s.whole)
+    DistinctSample.count(counted(s), rows, s.whole)
   }
+
+  /** The mean of the row groups that are read of an integral column. */
+  def inRowGroup(column: String): Option[RowGroupSample] =
+    read(column, Wanted.Values).map(counted).filter(_.nonEmpty).map { groups =>
+      RowGroupSample(groups.map(_.distinct).sum / groups.size, groups.map(_.present).sum / groups.size)
+    }
+
+  private def counted(s: FileValues): Seq[Counted] = s.groups.collect { case c: Counted => c }
 
   /** Rows of a numeric column; None if the row groups that are read are of different distributions, or too large. */
   def numbers(column: String): Option[SampledRows] = read(column, Wanted.Numbers).flatMap { s =>

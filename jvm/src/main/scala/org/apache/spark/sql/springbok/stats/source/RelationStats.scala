@@ -218,8 +218,9 @@ final private class FileColumn(
 
   override lazy val mostDistinct: Option[Int] = textInDictionary.flatMap(dictionaries.mostDistinct)
 
-  override def distinctCount: Option[Double] =
-    inDictionary.filter(_ => a.dataType.isInstanceOf[IntegralType]).flatMap(dictionaries.count(_, present))
+  override def distinctCount: Option[Double] = integralInDictionary.flatMap(dictionaries.count(_, present))
+
+  override def inRowGroup: Option[RowGroupSample] = integralInDictionary.flatMap(dictionaries.inRowGroup)
 
   override def readWith(others: Seq[StoredValues]): Unit =
     sameTable(others).foreach(cs => dictionaries.readValues(cs.flatMap(_.inDictionary)))
@@ -236,6 +237,9 @@ final private class FileColumn(
   private def name: String = a.name
 
   private def textInDictionary: Option[String] = inDictionary.filter(_ => a.dataType.isInstanceOf[StringType])
+
+  private def integralInDictionary: Option[String] =
+    inDictionary.filter(_ => a.dataType.isInstanceOf[IntegralType])
 
   private def inDictionary: Option[String] = a.dataType match {
     case _: StringType | _: IntegralType if !dictionaries.isPartition(a) => Some(name)

@@ -1,0 +1,220 @@
+package org.apache.spark.sql.springbok.rules.aggregates
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningSubquery, Expression, UnsafeRow}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.springbok.catalyst._
+import org.apache.spark.sql.springbok.conf.{AggregateConf, JoinConf}
+import org.apache.spark.sql.springbok.cost._
+import org.apache.spark.sql.springbok.reason.Reason
+import org.apache.spark.sql.springbok.record.{DecidedAggregate, JoinState, PlanningState}
+import org.apache.spark.sql.springbok.stats.estimate.RowGroupSample
+import org.apache.spark.sql.springbok.stats.operator.{AggregateStats, PlanStats}
+
+/**
+ * Lets each task aggregate the rows of a join's side before they are joined (Yan and Larson: Eager Aggregation and Lazy
+ * Aggregation, 1995). The aggregate above the join adds up the results.
+ *
+ * {{{
+ *   Aggregate c_name, sum(price)                    Aggregate c_name, sum(sum_price)
+ *   +- Join s_customer = c_customer            =>   +- Join s_customer = c_customer
+ *      :- sales                                        :- LocalAggregate s_customer, sum(price) AS sum_price
+ *      +- customer                                     :  +- sales
+ *                                                      +- customer
+ * }}}
+ *
+ * It needs no exchange: each task groups its own rows, so the aggregate stays where it was, and takes fewer rows. Joins,
+ * shuffles and the wide keys of the aggregate above cost less.
+ *
+ * '''When''': statistics expect the tasks to leave few rows, as the dictionaries of row groups show how often keys repeat there;
+ * and what that saves above is at least 1.5 times what it costs, and at least `spark.springbok.aggregate.minGainMs`.
+ *
+ * '''Why the answer cannot change''': rows of a side that are equal in all columns that anything above reads, but for the
+ * functions' arguments, meet the same rows of the other sides, pass the same filters and come into the same group. So all of
+ * them are in the result equally often, and the functions may be computed in two steps ([[SplitAggregate]] says of which
+ * functions this is true, nulls and overflow included). Keys whose values are equal without equal bytes, such as -0.0 and 0.0
+ * and strings with a collation, are left out, because one of them would stand for all. The arguments and conditions are
+ * deterministic, and the arguments cannot raise an error, because they see rows that a join may remove. Inner joins, outer
+ * joins from both sides, and the left side of semi and anti joins. Rows that an outer join adds have nulls only, which the
+ * functions skip; COUNT(*) counts each of them once. The order of the result's rows may change, so the rule skips plans in which
+ * it decides about rows or values ([[RowOrder]]). A group may come from a task in several rows, so nothing depends on
+ * memory or retries. Plans whose partition pruning reads an aggregate are left alone, since both must stay equal. So are joins
+ * that the query has elsewhere without this aggregate, because Spark runs equal exchanges once.
+ *
+ * '''Settings''': `spark.springbok.aggregate.*`.
+ */
+object AggregateBelowJoins extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case _ if PlanningState.leavesAlone(plan, conf) || !conf.getConf(AggregateConf.BELOW_JOINS) => plan
+    case _ if !isAbove(plan) => plan
+    case _ =>
+      lazy val query = PlanningState.adoptQuery(plan)
+      RuleGuard("AggregateBelowJoins", PlanningState.tagged(plan, query), Some(query))(
+        new AggregatesOfPlan(plan, query, conf).apply()
+      )
+  }
+
+  private def isAbove(plan: LogicalPlan): Boolean = plan.exists {
+    case a: Aggregate => a.child.exists(JoinState.isMissing)
+    case _ => false
+  }
+}
+
+/** Places the aggregates of one plan, as [[AggregateBelowJoins]] says. */
+final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, conf: SQLConf) {
+  private val stats = new PlanStats(lasting = query.lasting)
+  private val policy = ChoicePolicy.of(conf)
+  private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
+  private lazy val broadcastBytes = cluster.broadcastLimit(
+    JoinConf.broadcastBytes(conf, measured = false),
+    conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
+  )
+  private lazy val equal = new EqualPlans(plan.collectWithSubqueries {
+    case j: Join => j
+    case a: Aggregate => a
+  })
+
+  def apply(): LogicalPlan =
+    if (prunesByAggregate || RowOrder.matters(plan) || OtherColumnarRules.all.nonEmpty) plan
+    else go(plan, limited = false)
+
+  /** @param limited whether a limit above takes rows in the order in which they come */
+  private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = {
+    val out = p match {
+      case a: Aggregate if !limited && a.child.exists(JoinState.isMissing) => placed(a)
+      case _ => p
+    }
+    out.mapChildren(go(_, RowOrder.limited(p, limited)))
+  }
+
+  private def prunesByAggregate: Boolean = plan.exists(_.expressions.exists(_.exists {
+    case p: DynamicPruningSubquery => p.buildQuery.exists(_.isInstanceOf[Aggregate])
+    case _ => false
+  }))
+
+  private def placed(a: Aggregate): LogicalPlan = {
+    val places = if (isShared(a)) Nil else AggregatePath.places(a, rows(_).getOrElse(0.0))
+    val costs = places.map(p => p -> cost(a, p))
+    val best = policy.aggregated(costs)(cheapest(costs))
+    if (places.isEmpty) a
+    else {
+      query.decisions.add(decided(a, best, costs))
+      PlanningState.tagged(best.fold(a) { case (p, c) => p.rewritten(a, c.fold(1.0)(_.retained)) }, query)
+    }
+  }
+
+  /** Whether the query has the highest join below more often than the aggregate. */
+  private def isShared(a: Aggregate): Boolean =
+    a.child.collectFirst { case j: Join => j }.exists(equal.of(_).size > math.max(1, equal.of(a).size))
+
+  private type Costs = Seq[(Place, Option[LocalAggregateCost])]
+
+  private def cheapest(costs: Costs): Option[(Place, Option[LocalAggregateCost])] =
+    costs.filter(_._2.exists(pays)).maxByOption { case (_, c) => c.fold(0.0)(gainNs) }
+
+  private def gainNs(c: LocalAggregateCost) = c.savedNs - c.spentNs
+
+  private def pays(c: LocalAggregateCost): Boolean = c.savedNs >= c.spentNs * leastFactor &&
+    gainNs(c) / cluster.cores >= conf.getConf(AggregateConf.MIN_GAIN_MS) * 1e6
+
+  /** How many times its cost it must save: the number of groups of a task is an estimate. */
+  private def leastFactor = 1.5
+
+  private def decided(a: Aggregate, best: Option[(Place, Option[LocalAggregateCost])], all: Costs) = {
+    val (place, cost) = best.getOrElse(all.maxBy { case (_, c) => c.fold(Double.MinValue)(gainNs) })
+    val reason = cost match {
+      case Some(c) if best.isDefined => Reason.aggregateBelow(c.retained, c.spentNs / 1e6, c.savedNs / 1e6)
+      case Some(c) => Reason.aggregateAbove(c.retained, c.spentNs / 1e6, c.savedNs / 1e6)
+      case None => Reason.unknownGroups
+    }
+    DecidedAggregate(
+      a.groupingExpressions.map(ExpressionLabel(_)).mkString(", "),
+      best.map(_ => RelationName(place.side)),
+      cost.map(_.rows),
+      cost.map(c => c.rows * c.retained),
+      reason
+    )
+  }
+
+  private def rows(p: LogicalPlan): Option[Double] = stats(p).rows.map(_.value)
+
+  /** None if it is not known how many rows there are, or how many groups the tasks have of them. */
+  private def cost(a: Aggregate, p: Place): Option[LocalAggregateCost] = for {
+    n <- rows(p.side)
+    above <- aboveNs(a, p)
+    // No number of groups could make it pay.
+    c = LocalAggregateCost(n, 0, keys(p.keys), above)
+    retained <- if (policy.ignoresCost || pays(c)) LocalGroups(stats, p).retained(n) else Some(1.0)
+  } yield c.copy(retained = retained)
+
+  private def keys(by: Seq[Expression]): GroupKeys = {
+    val (fixed, varying) = by.partition(e => UnsafeRow.isFixedLength(e.dataType))
+    GroupKeys(fixed.size, varying.size)
+  }
+
+  /** What the joins above the place cost, and the aggregate. */
+  private def aboveNs(a: Aggregate, p: Place): Option[Double] = {
+    val joins = p.passed.collect { case Passed(j: Join, i, _) => join(j, j.children(i), j.children(1 - i)) }
+    for {
+      in <- rows(a.child)
+      groups <- rows(a)
+      each <- Option.when(joins.forall(_.isDefined))(joins.flatten)
+    } yield each.sum + in * keys(a.groupingExpressions).perRowNs(groups)
+  }
+
+  private def join(j: Join, side: LogicalPlan, other: LogicalPlan): Option[Double] = {
+    def sent = stats(other).boundBytes.forall(_ * CostConstants.relationOverhead > broadcastBytes)
+    for (in <- rows(side); out <- rows(j); build <- rows(other))
+      yield LocalAggregateCost.join(in, out, build, sent)
+  }
+}
+
+/** How many groups the tasks have of the rows of a place. */
+final private case class LocalGroups(stats: PlanStats, place: Place) {
+  private val all = stats(place.side)
+
+  private val samples: Map[Attribute, RowGroupSample] =
+    place.keys.flatMap(k => all.columns.get(k).flatMap(_.stored.inRowGroup).map(k -> _)).toMap
+
+  /**
+   * The fraction of the rows that is left; None if it is unknown how many values a key has.
+   *
+   * A task reads about a row group. Filters and joins below leave a part of its rows, but for those on a column by which the table
+   * is clustered: they leave a row group whole or not at all.
+   */
+  def retained(rows: Double): Option[Double] = for {
+    groups <- AggregateStats.groups(place.keys, all)
+    largest <- place.side.collectLeaves().maxByOption(stats(_).rows.fold(0.0)(_.value))
+    if samples.nonEmpty
+  } yield {
+    val inTask = samples.values.map(_.rows).max * left(place.side, largest)
+    val values = place.keys.map { k =>
+      val most = all.groups(k).getOrElse(inTask)
+      samples.get(k).fold(most)(s => math.min(most, s.distinct))
+    }
+    math.max(LocalAggregateCost.retained(inTask, values), groups.value / math.max(1.0, rows))
+  }
+
+  /** The fraction of a row group's rows that come through, of the row groups of which any row does. */
+  private def left(p: LogicalPlan, table: LogicalPlan): Double = p match {
+    case _ if p eq table => 1
+    case j: Join =>
+      val side = if (j.left.exists(_ eq table)) j.left else j.right
+      part(j, side, j.condition.toSeq) * left(side, table)
+    case Filter(condition, child) => part(p, child, Seq(condition)) * left(child, table)
+    case _ => p.children.find(_.exists(_ eq table)).fold(1.0)(left(_, table))
+  }
+
+  private def part(p: LogicalPlan, side: LogicalPlan, by: Seq[Expression]): Double = {
+    val columns = by.flatMap(_.references).flatMap(stats(side).columns.get)
+    val clustered = columns.exists(c => c.stored.inRowGroup.exists(s => c.ndv.exists(isClustered(s, _))))
+    val fraction = for (n <- stats(p).rows; of <- stats(side).rows) yield n.value / math.max(1.0, of.value)
+    if (clustered) 1.0 else math.min(1.0, fraction.getOrElse(1.0))
+  }
+
+  /** Whether a row group has far fewer values than it would have if they were spread at random. */
+  private def isClustered(s: RowGroupSample, ndv: Double): Boolean =
+    s.distinct <= 0.5 * ndv * (1 - math.exp(-s.rows / math.max(1.0, ndv)))
+}

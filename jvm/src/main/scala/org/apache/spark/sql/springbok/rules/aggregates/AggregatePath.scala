@@ -1,0 +1,217 @@
+package org.apache.spark.sql.springbok.rules.aggregates
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, DeferredErrors, JoinSide, LocalAggregate, Sides}
+import org.apache.spark.sql.springbok.record.JoinState
+
+/**
+ * An operator between an aggregate and a place below it.
+ *
+ * @param child
+ *   the child that leads to the place
+ * @param needed
+ *   what the operators above need of its output, but for the functions' arguments
+ */
+final private[aggregates] case class Passed(operator: LogicalPlan, child: Int, needed: AttributeSet) {
+
+  /** What is needed of the child's output. */
+  def neededBelow: AttributeSet = operator match {
+    case Project(list, _) =>
+      AttributeSet(list.filter(e => needed.contains(e.toAttribute)).flatMap(_.references))
+    case Filter(condition, _) => needed ++ condition.references
+    case j: Join => needed ++ AttributeSet(j.condition.toSeq.flatMap(_.references))
+    case _ => needed
+  }
+
+  /** The same operator where columns of a join that was above it come from below. */
+  def below(nowNeeded: AttributeSet, columns: AttributeSet): Passed = operator match {
+    case Project(list, p) =>
+      val more = nowNeeded.filter(c => columns.contains(c) && !operator.outputSet.contains(c))
+      Passed(Project(list ++ more, p), child, nowNeeded)
+    case _ => copy(needed = nowNeeded)
+  }
+}
+
+/**
+ * A side of a join whose rows may be aggregated before they are joined, after some of the joins above it.
+ *
+ * @param keys
+ *   its columns that anything above needs other than for the functions: rows that are equal in them are joined with the same rows
+ * @param functions
+ *   the aggregate's functions, each as one of the side's columns
+ * @param passed
+ *   the operators above, from the aggregate down; the last one is the join
+ */
+final private[aggregates] case class Place(
+    side: LogicalPlan,
+    keys: Seq[Attribute],
+    functions: Seq[(AggregateExpression, SplitAggregate)],
+    passed: Seq[Passed]
+) {
+
+  /**
+   * The place after those of the inner joins above it that join the side with columns of fixed length alone, such as a date's
+   * year: only such a join may have the columns by which the query groups, with fewer values than the side's key. Inner joins
+   * commute. None if there are none.
+   */
+  def afterJoins: Option[Place] = {
+    val inner = passed.forall { case Passed(p, _, _) => !p.isInstanceOf[Join] || AggregatePath.isInner(p) }
+    val (moved, left) = passed.partition(p => inner && moves(p))
+    Option.when(moved.nonEmpty && left.lastOption.exists(_ eq passed.last)) {
+      val joined = moved.foldRight(side) { case (Passed(j, i, _), p) =>
+        j.withNewChildren(j.children.updated(i, p))
+      }
+      val (path, needed) = left.foldLeft((Seq.empty[Passed], passed.head.needed)) {
+        case ((done, needed), p) =>
+          val here = p.below(needed, joined.outputSet -- side.outputSet)
+          (done :+ here, here.neededBelow)
+      }
+      copy(side = joined, keys = joined.output.filter(needed.contains), passed = path)
+    }
+  }
+
+  private def moves(p: Passed): Boolean = p.operator match {
+    case j: Join =>
+      val other = j.children(1 - p.child)
+      other.output.forall(c => !p.needed.contains(c) || UnsafeRow.isFixedLength(c.dataType)) &&
+      j.condition.exists(c => CannotRaise(c) && c.references.subsetOf(side.outputSet ++ other.outputSet))
+    case _ => false
+  }
+
+  /** The aggregate of whose functions some have been computed here. */
+  def rewritten(a: Aggregate, retained: Double): Aggregate = {
+    val partial = functions.map(_._2.below.map(f => Alias(f, f.aggregateFunction.prettyName)()))
+    val local = LocalAggregate(keys, keys ++ partial.flatten, retained, side)
+    val added = partial.flatten.map(_.toAttribute)
+    val below = passed.foldRight(local: LogicalPlan) {
+      case (Passed(Project(list, _), _, needed), child) =>
+        Project(list.filter(e => needed.contains(e.toAttribute)) ++ added, child)
+      case (Passed(p, i, _), child) => p.withNewChildren(p.children.updated(i, child))
+    }
+    val results = AggregatePath
+      .functions(a)
+      .zip(functions.zip(partial))
+      .map { case (f, ((_, split), columns)) =>
+        f.canonicalized -> split.above(columns.map(_.toAttribute))
+      }
+      .toMap
+    val list = a.aggregateExpressions.map(_.transformUp { case f: AggregateExpression =>
+      results(f.canonicalized)
+    }.asInstanceOf[NamedExpression])
+    a.copy(aggregateExpressions = list, child = below)
+  }
+}
+
+private[aggregates] object AggregatePath extends PredicateHelper {
+
+  def functions(a: Aggregate): Seq[AggregateExpression] =
+    a.aggregateExpressions.flatMap(_.collect { case f: AggregateExpression => f }).distinctBy(_.canonicalized)
+
+  /** The places below an aggregate, the highest first. */
+  def places(a: Aggregate, rows: LogicalPlan => Double): Seq[Place] = {
+    val all = functions(a)
+    val split = all.map(f => f -> SplitAggregate.of(f))
+    val outside = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => f.resultAttribute })
+    val needed = AttributeSet((a.groupingExpressions ++ outside).flatMap(_.references)) --
+      all.map(_.resultAttribute)
+    if (split.exists(_._2.isEmpty)) Nil
+    else
+      new AggregatePath(rows).below(
+        a.child,
+        needed,
+        split.map { case (f, s) => f -> s.get },
+        Vector.empty
+      )
+  }
+
+  /** The sides of a join that may be aggregated: a side is whole, or what it lacks is added as rows of nulls. */
+  private def sides(t: JoinType): Seq[JoinSide] = t match {
+    case _: InnerLike | LeftOuter | RightOuter => JoinSide.both
+    case LeftSemi | LeftAnti => Seq(JoinSide.Left)
+    case _ => Nil
+  }
+
+  def isInner(p: LogicalPlan): Boolean = p match {
+    case j: Join => j.joinType == Inner && j.hint == JoinHint.NONE
+    case _ => false
+  }
+
+  /** Whether the join adds rows to a side that have a null in each of its columns. */
+  private def addsNulls(t: JoinType, side: JoinSide): Boolean = (t, side) match {
+    case (LeftOuter, JoinSide.Right) | (RightOuter, JoinSide.Left) => true
+    case _ => false
+  }
+}
+
+/** @param rows expected rows */
+final private class AggregatePath(rows: LogicalPlan => Double) {
+  import AggregatePath._
+
+  private type Functions = Seq[(AggregateExpression, SplitAggregate)]
+
+  private def below(p: LogicalPlan, needed: AttributeSet, fs: Functions, passed: Vector[Passed]): Seq[Place] =
+    p match {
+      case Project(list, child) if list.forall(_.deterministic) =>
+        val computed = AttributeMap(list.collect { case a: Alias => a.toAttribute -> a.child })
+        val replaced = fs.map { case (f, _) =>
+          f.transform { case a: Attribute => computed.getOrElse(a, a) }.asInstanceOf[AggregateExpression]
+        }
+        val again = replaced.zip(fs).map { case (f, (_, s)) =>
+          SplitAggregate.of(f).map(now => f -> now.copy(above = s.above))
+        }
+        if (again.contains(None)) Nil
+        else {
+          val here = Passed(p, 0, needed)
+          below(child, here.neededBelow, again.flatten, passed :+ here)
+        }
+      case Filter(condition, child) if condition.deterministic =>
+        val here = Passed(p, 0, needed)
+        below(child, here.neededBelow, fs, passed :+ here)
+      case j: Join if JoinState.isMissing(j) && j.condition.forall(_.deterministic) =>
+        side(j, fs).toSeq.flatMap(of(j, _, needed, fs, passed))
+      case _ => Nil
+    }
+
+  /** The side that has all arguments; the larger one if both have. */
+  private def side(j: Join, fs: Functions): Option[JoinSide] = {
+    val used = AttributeSet(fs.flatMap(_._1.references))
+    sides(j.joinType)
+      .filter(s => used.subsetOf(Sides(j.left, j.right)(s).outputSet))
+      .maxByOption(s => rows(Sides(j.left, j.right)(s)))
+  }
+
+  private def of(
+      j: Join,
+      side: JoinSide,
+      needed: AttributeSet,
+      fs: Functions,
+      passed: Vector[Passed]
+  ): Seq[Place] = {
+    val plan = Sides(j.left, j.right)(side)
+    val all =
+      if (!addsNulls(j.joinType, side)) fs.map(Option(_))
+      else fs.map { case (f, s) => SplitAggregate.withUnmatched(f, s).map(f -> _) }
+    if (all.contains(None)) Nil
+    else {
+      val here = Passed(j, side.index, needed)
+      val (keys, path) = (plan.output.filter(here.neededBelow.contains), passed :+ here)
+      val place = Place(plan, keys, all.flatten, path)
+      (place +: place.afterJoins.toSeq)
+        .filter(isPossible) ++ below(plan, AttributeSet(keys), all.flatten, path)
+    }
+  }
+
+  /**
+   * Without keys a partition without rows would have a group. A column that the side computes for matching rows only would be
+   * computed for all.
+   */
+  private def isPossible(p: Place): Boolean = {
+    val buffers = p.functions.flatMap(_._2.below).flatMap(_.aggregateFunction.aggBufferAttributes)
+    p.keys.nonEmpty && p.keys.forall(k => SplitAggregate.isExact(k.dataType)) &&
+    buffers.forall(b => UnsafeRow.isMutable(b.dataType)) && !p.side.isInstanceOf[LocalAggregate] &&
+    DeferredErrors.in(p.side, AttributeSet.empty)(_.children).isEmpty
+  }
+}

@@ -1,0 +1,143 @@
+package org.apache.spark.sql.springbok.rules.aggregates
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.springbok.catalyst.{CannotRaise, SparkTypes}
+import org.apache.spark.sql.types._
+
+/**
+ * An aggregate function in two phases: functions of the rows below a join, and an expression over their results above it.
+ *
+ * @param below
+ *   what is computed of the rows of a group
+ * @param above
+ *   the function's result, of the columns that hold the results of `below`
+ */
+final private[aggregates] case class SplitAggregate(
+    below: Seq[AggregateExpression],
+    above: Seq[Attribute] => Expression
+)
+
+/**
+ * Splits the functions whose result does not depend on how the rows are grouped in between.
+ *
+ *   - MIN, MAX, BIT_AND, BIT_OR and BIT_XOR are associative and commutative. Values that are equal have to be the same:
+ *     floating-point numbers and strings that are equal without equal bytes are left out.
+ *   - COUNT is a sum of counts. Of no rows it is 0.
+ *   - SUM of integers is exact: it wraps in the same way in any order, or the types show that it cannot overflow. SUM of
+ *     decimals has ten more digits than its values, so it takes 10^10 rows to overflow; only then an error or a null could come
+ *     from other rows. Sums of BIGINT under ANSI are left out.
+ *   - AVG of few digits is a sum of integers in a DOUBLE, which holds all integers of 2^53: 9 * 10^8 of the largest values.
+ *     It becomes the quotient of exact sums.
+ *
+ * A row of the other side repeats all rows of a group, and so it does with their result. Sums of floating-point numbers depend on
+ * the order of the rows, and DISTINCT, FIRST, LAST, lists, sketches and user-defined functions on more than the result of a group.
+ */
+private[aggregates] object SplitAggregate {
+
+  /** None if the function cannot be split. */
+  def of(e: AggregateExpression): Option[SplitAggregate] =
+    if (e.isDistinct || e.mode != Complete || !isHarmless(e)) None
+    else
+      e.aggregateFunction match {
+        case _: Min | _: Max if isExact(e.dataType) => Some(same(e))
+        case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg => Some(same(e))
+        case c: Count => Some(SplitAggregate(Seq(e), counts => sumOfCounts(counts.head, Literal(0L), c)))
+        case s: Sum if !has(s, EvalMode.TRY) && hasRoom(s) =>
+          Some(SplitAggregate(Seq(e), sums => sum(s, sums.head)))
+        case a: Average if !has(a, EvalMode.TRY) && isShort(a.child) => Some(average(e, a))
+        case _ => None
+      }
+
+  /**
+   * The same above an outer join that adds rows without a match to the function's side. They have a null in each column, so the
+   * function must skip nulls: COUNT(*) counts each of them once. None if it cannot tell.
+   */
+  def withUnmatched(e: AggregateExpression, s: SplitAggregate): Option[SplitAggregate] =
+    e.aggregateFunction match {
+      case _ if e.filter.isDefined => None
+      case c @ Count(children) if children.forall(_.foldable) && !children.exists(_.nullable) =>
+        Some(s.copy(above = counts => sumOfCounts(counts.head, Literal(1L), c)))
+      case Count(Seq(_: Attribute)) => Some(s)
+      case _: Count => None
+      case f => Option.when(f.children.forall(skipsNull))(s)
+    }
+
+  /** Whether the value of an expression is null for a row of nulls. */
+  private def skipsNull(e: Expression): Boolean = e match {
+    case _: Attribute => true
+    case u: UnscaledValue => skipsNull(u.child)
+    case _ => false
+  }
+
+  private def isHarmless(e: AggregateExpression): Boolean =
+    (e.aggregateFunction.children ++ e.filter).forall(c => c.deterministic && CannotRaise(c))
+
+  /** Whether values that are equal are the same, and a hash aggregate can hold them in its buffer. */
+  def isExact(t: DataType): Boolean = t match {
+    case FloatType | DoubleType => false
+    case s: StringType => SparkTypes.isBinaryStable(s)
+    case _: NumericType | BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType => true
+    case _ => false
+  }
+
+  private def same(e: AggregateExpression) =
+    SplitAggregate(Seq(e), values => complete(e.aggregateFunction.withNewChildren(values)))
+
+  private def complete(f: Expression): AggregateExpression =
+    f.asInstanceOf[AggregateFunction].toAggregateExpression()
+
+  /** @param unmatched the count of a row without a match */
+  private def sumOfCounts(counts: Attribute, unmatched: Literal, c: Count): Expression = {
+    val each = if (unmatched.value == 0L) counts else Coalesce(Seq(counts, unmatched))
+    Coalesce(Seq(complete(Sum(each)), Literal(0L, c.dataType)))
+  }
+
+  private def sum(s: Sum, sums: Attribute): Expression = {
+    val all = complete(s.withNewChildren(Seq(sums)))
+    if (all.dataType == s.dataType) all else Cast(all, s.dataType)
+  }
+
+  /** Spark's own quotient, of the exact sum and the count. */
+  private def average(e: AggregateExpression, a: Average): SplitAggregate = {
+    val long = if (a.child.dataType == LongType) a.child else Cast(a.child, LongType)
+    val below = Seq(Sum(long), Count(Seq(a.child))).map(f => complete(f).copy(filter = e.filter))
+    SplitAggregate(
+      below,
+      parts => {
+        val (sum, count) = (a.aggBufferAttributes.head, a.aggBufferAttributes.last)
+        a.evaluateExpression.transform {
+          case x: Attribute if x.semanticEquals(sum) => Cast(complete(Sum(parts.head)), sum.dataType)
+          case x: Attribute if x.semanticEquals(count) => sumOfCounts(parts(1), Literal(0L), Count(Nil))
+        }
+      }
+    )
+  }
+
+  /** Whether a sum cannot overflow, or wraps. */
+  private def hasRoom(s: Sum): Boolean = s.child.dataType match {
+    case ByteType | ShortType | IntegerType => true
+    case LongType => has(s, EvalMode.LEGACY) || digits(s.child).exists(_ <= 8)
+    case DecimalType.Fixed(p, _) => p + 10 <= DecimalType.MAX_PRECISION
+    case _ => false
+  }
+
+  private def isShort(e: Expression): Boolean = e.dataType match {
+    case ByteType | ShortType => true
+    case LongType => digits(e).exists(_ <= 7)
+    case _ => false
+  }
+
+  /** Decimal digits of a number that is stored as a long. */
+  private def digits(e: Expression): Option[Int] = e match {
+    case UnscaledValue(d) => Some(d.dataType).collect { case DecimalType.Fixed(p, _) => p }
+    case _ => None
+  }
+
+  /** Whether a function does this where it overflows. Spark 4.1 has put the mode into an object of its own. */
+  private def has(f: Expression, mode: EvalMode.Value): Boolean = f.productIterator.exists {
+    case m if m == mode => true
+    case context: scala.Product if !context.isInstanceOf[Expression] => context.productIterator.contains(mode)
+    case _ => false
+  }
+}
