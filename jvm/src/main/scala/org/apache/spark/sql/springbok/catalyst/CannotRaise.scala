@@ -109,18 +109,25 @@ sealed abstract class HarmlessExpressions {
         case _: NumericType => mode(a).contains(EvalMode.LEGACY)
         case _ => false
       }
+    case d: Divide if isNotZero(d.right) && hasRoom(d) => true
     case _: Divide => mode(a).contains(EvalMode.LEGACY) && a.dataType.isInstanceOf[NumericType]
     case _ => false
   }
 
-  /** Whether a decimal can hold all digits of the result, as the product of two decimals of 7 digits. */
+  /** Whether a decimal can hold all digits of the result, as the product of two decimals of 7 digits; of a quotient those before the point. */
   private def hasRoom(a: BinaryArithmetic): Boolean = (a.left.dataType, a.right.dataType) match {
     case (DecimalType.Fixed(p1, s1), DecimalType.Fixed(p2, s2)) =>
       val digits = a match {
         case _: Multiply => p1 + p2 + 1
+        case _: Divide => p1 - s1 + s2 + math.max(DecimalType.MINIMUM_ADJUSTED_SCALE, s1 + p2 + 1)
         case _ => math.max(s1, s2) + math.max(p1 - s1, p2 - s2) + 1
       }
       digits <= DecimalType.MAX_PRECISION
+    case _ => false
+  }
+
+  private def isNotZero(e: Expression): Boolean = e match {
+    case Literal(d: Decimal, _) => d.toBigDecimal.signum != 0
     case _ => false
   }
 

@@ -26,7 +26,7 @@ object LocalAggregateCost {
     in * (FilterCost.lookup(build, integral = true, dense = false) + (if (shuffled) shuffleNs else 0)) +
       out * outputNs
 
-  /** Rows of a task whose keys have that many values each in a row group of `groupRows` rows: their groups cannot be more. */
+  /** The fraction of a task's rows that is left if its keys have so many values each: there are no more groups than combinations. */
   def retained(taskRows: Double, values: Seq[Double]): Double =
     math.min(1.0, values.map(math.max(1.0, _)).product / math.max(1.0, taskRows))
 }

@@ -89,8 +89,11 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
     "It costs less, or results of parts of the rows could not be added up."
   )
   def aggregateAbove(retained: Double, cost: Double, saved: Double): Reason =
-    above(
-      f"tasks would leave ${Reason.percent(retained)} of the rows, which would cost $cost%.0f ms of one core and save $saved%.0f ms"
-    )
+    above {
+      val left =
+        if (retained == 0) "even if tasks left no row,"
+        else f"tasks would leave ${Reason.percent(retained)} of the rows, and"
+      f"$left it would cost $cost%.0f ms of one core and save $saved%.0f ms"
+    }
   val unknownGroups: Reason = above("it is unknown how often their keys repeat")
 }

@@ -144,9 +144,9 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   private def cost(a: Aggregate, p: Place): Option[LocalAggregateCost] = for {
     n <- rows(p.side)
     above <- aboveNs(a, p)
-    // No number of groups could make it pay.
+    // What it costs and saves at best. If that does not pay, no dictionary is read.
     c = LocalAggregateCost(n, 0, keys(p.keys), above)
-    retained <- if (policy.ignoresCost || pays(c)) LocalGroups(stats, p).retained(n) else Some(1.0)
+    retained <- if (policy.ignoresCost || pays(c)) LocalGroups(stats, p).retained(n) else Some(0.0)
   } yield c.copy(retained = retained)
 
   private def keys(by: Seq[Expression]): GroupKeys = {

@@ -48,7 +48,7 @@ final private[aggregates] case class Passed(operator: LogicalPlan, child: Int, n
 final private[aggregates] case class Place(
     side: LogicalPlan,
     keys: Seq[Attribute],
-    functions: Seq[(AggregateExpression, SplitAggregate)],
+    functions: Seq[SplitAggregate.Split],
     passed: Seq[Passed]
 ) {
 
@@ -95,7 +95,7 @@ final private[aggregates] case class Place(
       .functions(a)
       .zip(functions.zip(partial))
       .map { case (f, ((_, split), columns)) =>
-        f.canonicalized -> split.above(columns.map(_.toAttribute))
+        f.canonicalized -> split.result(columns.map(_.toAttribute))
       }
       .toMap
     val list = a.aggregateExpressions.map(_.transformUp { case f: AggregateExpression =>
@@ -110,21 +110,21 @@ private[aggregates] object AggregatePath extends PredicateHelper {
   def functions(a: Aggregate): Seq[AggregateExpression] =
     a.aggregateExpressions.flatMap(_.collect { case f: AggregateExpression => f }).distinctBy(_.canonicalized)
 
-  /** The places below an aggregate, the highest first. */
+  /** The places below an aggregate, the highest first: with each function as it is, and with its conditions above. */
   def places(a: Aggregate, rows: LogicalPlan => Double): Seq[Place] = {
     val all = functions(a)
-    val split = all.map(f => f -> SplitAggregate.of(f))
     val outside = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => f.resultAttribute })
     val needed = AttributeSet((a.groupingExpressions ++ outside).flatMap(_.references)) --
       all.map(_.resultAttribute)
-    if (split.exists(_._2.isEmpty)) Nil
-    else
-      new AggregatePath(rows).below(
-        a.child,
-        needed,
-        split.map { case (f, s) => f -> s.get },
-        Vector.empty
-      )
+    def below(split: Seq[Option[SplitAggregate.Split]]) =
+      if (split.contains(None)) Nil
+      else {
+        val conditions = AttributeSet(split.flatten.flatMap(_._2.condition).flatMap(_.references))
+        new AggregatePath(rows).below(a.child, needed ++ conditions, split.flatten, Vector.empty)
+      }
+    val conditional = all.map(SplitAggregate.conditional)
+    below(all.map(SplitAggregate.whole)) ++
+      (if (conditional.flatten.exists(_._2.condition.isDefined)) below(conditional) else Nil)
   }
 
   /** The sides of a join that may be aggregated: a side is whole, or what it lacks is added as rows of nulls. */
@@ -150,7 +150,7 @@ private[aggregates] object AggregatePath extends PredicateHelper {
 final private class AggregatePath(rows: LogicalPlan => Double) {
   import AggregatePath._
 
-  private type Functions = Seq[(AggregateExpression, SplitAggregate)]
+  private type Functions = Seq[SplitAggregate.Split]
 
   private def below(p: LogicalPlan, needed: AttributeSet, fs: Functions, passed: Vector[Passed]): Seq[Place] =
     p match {
@@ -160,7 +160,7 @@ final private class AggregatePath(rows: LogicalPlan => Double) {
           f.transform { case a: Attribute => computed.getOrElse(a, a) }.asInstanceOf[AggregateExpression]
         }
         val again = replaced.zip(fs).map { case (f, (_, s)) =>
-          SplitAggregate.of(f).map(now => f -> now.copy(above = s.above))
+          SplitAggregate.of(f).map(now => f -> s.copy(below = now.below))
         }
         if (again.contains(None)) Nil
         else {

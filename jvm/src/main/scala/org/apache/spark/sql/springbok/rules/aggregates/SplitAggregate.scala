@@ -12,11 +12,20 @@ import org.apache.spark.sql.types._
  *   what is computed of the rows of a group
  * @param above
  *   the function's result, of the columns that hold the results of `below`
+ * @param condition
+ *   which groups of the rows below count, in columns above the join; None if all do
  */
 final private[aggregates] case class SplitAggregate(
     below: Seq[AggregateExpression],
-    above: Seq[Attribute] => Expression
-)
+    above: Seq[Attribute] => Expression,
+    condition: Option[Expression] = None
+) {
+  def result(columns: Seq[Attribute]): Expression = condition.fold(above(columns)) { c =>
+    above(columns).transformUp { case f: AggregateFunction =>
+      f.withNewChildren(f.children.map(x => CaseWhen(Seq(c -> x), None)))
+    }
+  }
+}
 
 /**
  * Splits the functions whose result does not depend on how the rows are grouped in between.
@@ -30,10 +39,49 @@ final private[aggregates] case class SplitAggregate(
  *   - AVG of few digits is a sum of integers in a DOUBLE, which holds all integers of 2^53: 9 * 10^8 of the largest values.
  *     It becomes the quotient of exact sums.
  *
+ * A condition in a function, as that of a CASE, may have columns of the other side: it is tested above the join, for a whole group.
  * A row of the other side repeats all rows of a group, and so it does with their result. Sums of floating-point numbers depend on
  * the order of the rows, and DISTINCT, FIRST, LAST, lists, sketches and user-defined functions on more than the result of a group.
  */
 private[aggregates] object SplitAggregate {
+
+  /** A function with its phases. */
+  type Split = (AggregateExpression, SplitAggregate)
+
+  def whole(e: AggregateExpression): Option[Split] = of(e).map(e -> _)
+
+  /**
+   * `sum(CASE WHEN condition THEN x END)` is `sum(CASE WHEN condition THEN sum_x END)` of the sums of `x`: all rows of a group have the
+   * condition's columns in common if those are among its keys.
+   */
+  def conditional(e: AggregateExpression): Option[Split] = {
+    val parts = e.aggregateFunction.children match {
+      case Seq(When(c, x)) => Some(c -> x)
+      case Seq(UnscaledValue(When(c, x))) => Some(c -> UnscaledValue(x))
+      case _ => None
+    }
+    val found = for {
+      (c, x) <- parts if c.deterministic
+      f = e.copy(aggregateFunction =
+        e.aggregateFunction.withNewChildren(Seq(x)).asInstanceOf[AggregateFunction]
+      )
+      s <- of(f)
+    } yield f -> s.copy(condition = Some(c))
+    found.orElse(whole(e))
+  }
+
+  private object When {
+    def unapply(e: Expression): Option[(Expression, Expression)] = e match {
+      case CaseWhen(Seq((c, x)), other) if other.forall(isNull) => Some(c -> x)
+      case If(c, x, other) if isNull(other) => Some(c -> x)
+      case _ => None
+    }
+  }
+
+  private def isNull(e: Expression): Boolean = e match {
+    case Literal(value, _) => value == null
+    case _ => false
+  }
 
   /** None if the function cannot be split. */
   def of(e: AggregateExpression): Option[SplitAggregate] =
