@@ -184,7 +184,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT sum(n), count(*) FROM sales CROSS JOIN days")
   }
 
-  test("joins that give the query a key are moved below the aggregate of the tasks", Smoke) {
+  test("joins that give the query a key are moved below the aggregate of the tasks") {
     // The rows of a ticket have different items of few kinds. Spark joins customers first.
     table(
       "items",
@@ -200,7 +200,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
       }
   }
 
-  test("conditions on columns of the other side are tested above", Smoke) {
+  test("conditions on columns of the other side are tested above") {
     def when(c: String) =
       s"sum(CASE WHEN $c THEN price END), sum(CASE WHEN $c THEN n ELSE NULL END), count(CASE WHEN $c THEN n END), " +
         s"count(CASE WHEN $c THEN 1 END), max(if($c, price, null)), avg(CASE WHEN $c THEN price END), min(n)"
