@@ -3,7 +3,15 @@ package org.apache.spark.sql.springbok.catalyst
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildSide}
 import org.apache.spark.sql.catalyst.plans._
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project, Sort, Window}
+import org.apache.spark.sql.catalyst.plans.logical.{
+  Aggregate,
+  Filter,
+  Join,
+  LogicalPlan,
+  Project,
+  Sort,
+  Window
+}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -113,8 +121,9 @@ private[springbok] object ColumnTrace {
     p.children(child).outputSet.contains(column) && (p match {
       case Project(list, _) => list.forall(_.deterministic)
       case Filter(condition, _) => condition.deterministic
-      case _: Sort => true
-      case Grouped(keys, list, _) => list.forall(_.deterministic) && isColumn(keys, column)
+      case _: Sort | _: LocalAggregate => true
+      case a: Aggregate =>
+        a.aggregateExpressions.forall(_.deterministic) && isColumn(a.groupingExpressions, column)
       case w: Window => isColumn(w.partitionSpec, column)
       case j: Join => Sides.filteredFromAbove(j.joinType).toSeq(child)
       case _ => false

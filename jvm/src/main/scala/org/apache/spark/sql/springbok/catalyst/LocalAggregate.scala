@@ -1,35 +1,19 @@
 package org.apache.spark.sql.springbok.catalyst
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, NamedExpression}
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
 
 /**
- * Aggregates the rows of each partition by themselves, as [[org.apache.spark.sql.catalyst.plans.logical.LocalLimit]] limits them:
- * a group has one row in each partition that has rows of it, so its keys are not unique. It needs no exchange.
+ * On an aggregate: each partition's rows are aggregated by themselves, as [[org.apache.spark.sql.catalyst.plans.logical.LocalLimit]]
+ * limits them. A group has a row in each partition that has rows of it, so its keys are not unique. It needs no exchange.
  *
- * @param groupingExpressions
- *   columns of the child
- * @param aggregateExpressions
- *   the grouping columns, and after them an alias of an aggregate function each
+ * The aggregate stays an operator of Spark's, because Spark allows aggregate functions nowhere else.
+ *
  * @param retained
- *   expected rows as a fraction of the child's
+ *   expected rows as a fraction of those that are aggregated
  */
-final case class LocalAggregate(
-    groupingExpressions: Seq[Attribute],
-    aggregateExpressions: Seq[NamedExpression],
-    retained: Double,
-    child: LogicalPlan
-) extends UnaryNode {
-  override def output: Seq[Attribute] = aggregateExpressions.map(_.toAttribute)
-  override def maxRows: Option[Long] = child.maxRows
+final case class LocalAggregate(retained: Double, child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override def maxRows: Option[Long] = child.children.head.maxRows
   override protected def withNewChildInternal(newChild: LogicalPlan): LocalAggregate = copy(child = newChild)
-}
-
-/** An aggregate of all rows or of those of each partition: its keys and its child. */
-private[springbok] object Grouped {
-  def unapply(p: LogicalPlan): Option[(Seq[Expression], Seq[NamedExpression], LogicalPlan)] = p match {
-    case a: Aggregate => Some((a.groupingExpressions, a.aggregateExpressions, a.child))
-    case l: LocalAggregate => Some((l.groupingExpressions, l.aggregateExpressions, l.child))
-    case _ => None
-  }
 }

@@ -84,12 +84,11 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     else go(plan, limited = false)
 
   /** @param limited whether a limit above takes rows in the order in which they come */
-  private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = {
-    val out = p match {
-      case a: Aggregate if !limited && a.child.exists(JoinState.isMissing) => placed(a)
-      case _ => p
-    }
-    out.mapChildren(go(_, RowOrder.limited(p, limited)))
+  private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = p match {
+    case l: LocalAggregate => l.mapChildren(_.mapChildren(go(_, limited)))
+    case a: Aggregate if !limited && a.child.exists(JoinState.isMissing) =>
+      placed(a).mapChildren(go(_, limited))
+    case _ => p.mapChildren(go(_, RowOrder.limited(p, limited)))
   }
 
   private def prunesByAggregate: Boolean = plan.exists(_.expressions.exists(_.exists {

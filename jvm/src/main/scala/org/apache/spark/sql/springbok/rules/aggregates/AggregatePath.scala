@@ -84,7 +84,7 @@ final private[aggregates] case class Place(
   /** The aggregate of whose functions some have been computed here. */
   def rewritten(a: Aggregate, retained: Double): Aggregate = {
     val partial = functions.map(_._2.below.map(f => Alias(f, f.aggregateFunction.prettyName)()))
-    val local = LocalAggregate(keys, keys ++ partial.flatten, retained, side)
+    val local = LocalAggregate(retained, Aggregate(keys, keys ++ partial.flatten, side))
     val added = partial.flatten.map(_.toAttribute)
     val below = passed.foldRight(local: LogicalPlan) {
       case (Passed(Project(list, _), _, needed), child) =>

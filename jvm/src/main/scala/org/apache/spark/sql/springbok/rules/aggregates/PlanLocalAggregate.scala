@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
   DeclarativeAggregate,
   Partial
 }
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 import org.apache.spark.sql.springbok.catalyst.LocalAggregate
@@ -19,8 +19,11 @@ import org.apache.spark.sql.springbok.catalyst.LocalAggregate
  */
 object PlanLocalAggregate extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case LocalAggregate(grouping, expressions, _, child) =>
-      val functions = expressions.collect { case Alias(a: AggregateExpression, _) => a.copy(mode = Partial) }
+    case LocalAggregate(_, a: Aggregate) =>
+      val grouping = a.groupingExpressions.collect { case k: Attribute => k }
+      val functions = a.aggregateExpressions.collect { case Alias(e: AggregateExpression, _) =>
+        e.copy(mode = Partial)
+      }
       val partial = HashAggregateExec(
         requiredChildDistributionExpressions = None,
         isStreaming = false,
@@ -30,13 +33,14 @@ object PlanLocalAggregate extends SparkStrategy {
         aggregateAttributes = functions.flatMap(_.aggregateFunction.aggBufferAttributes),
         initialInputBufferOffset = 0,
         resultExpressions = grouping ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes),
-        child = planLater(child)
+        child = planLater(a.child)
       )
-      val results = expressions.map {
-        case a @ Alias(e: AggregateExpression, name) => Alias(result(e), name)(a.exprId)
+      val results = a.aggregateExpressions.map {
+        case f @ Alias(e: AggregateExpression, name) => Alias(result(e), name)(f.exprId)
         case key => key
       }
       Seq(if (functions.isEmpty) partial else ProjectExec(results, partial))
+    case LocalAggregate(_, child) => Seq(planLater(child))
     case _ => Nil
   }
 

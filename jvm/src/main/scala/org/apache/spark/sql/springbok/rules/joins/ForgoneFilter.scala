@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.{Grouped, Sides}
+import org.apache.spark.sql.springbok.catalyst.{LocalAggregate, Sides}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.{CostConstants, Filtered}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
@@ -83,11 +83,12 @@ private[joins] object ForgoneFilter {
     case Filter(condition, child) if condition.deterministic => making(child, key, stats)
     case Project(list, child) if list.forall(_.deterministic) =>
       Option.when(key.references.subsetOf(child.outputSet))(child).flatMap(making(_, key, stats))
-    case Grouped(_, list, child) =>
-      val by = list.exists { e =>
+    case LocalAggregate(_, child) => making(child, key, stats)
+    case a: Aggregate =>
+      val by = a.aggregateExpressions.exists { e =>
         key.references.contains(e.toAttribute) && !e.exists(_.isInstanceOf[AggregateExpression])
       }
-      val rows = stats(child).rows.filter(_ => by)
+      val rows = stats(a.child).rows.filter(_ => by)
       rows.map(_.value * CostConstants.aggregateNs / CostConstants.nsPerByte)
     case _: LogicalRelation | _: DataSourceV2ScanRelation => Some(0.0)
     case _ => None

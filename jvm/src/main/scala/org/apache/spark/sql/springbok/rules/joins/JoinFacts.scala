@@ -147,7 +147,8 @@ private[joins] object JoinFacts extends JoinSelectionHelper {
     case w: Window => w.partitionSpec.isEmpty || inOnePartition(w.child)
     case a: Aggregate => a.groupingExpressions.isEmpty || inOnePartition(a.child)
     case Repartition(1, _, _) | _: GlobalLimit => true
-    case _: Project | _: Filter | _: LocalAggregate => inOnePartition(p.children.head)
+    case LocalAggregate(_, a: Aggregate) => inOnePartition(a.child)
+    case _: Project | _: Filter => inOnePartition(p.children.head)
     case _ => false
   }
 

@@ -111,8 +111,8 @@ private[springbok] object PredictedPartitioning extends JoinSelectionHelper {
       clustered(a.child, a.groupingExpressions, conf)
         .copy(sorted = Nil)
         .mapped(named(a.aggregateExpressions))
-    case l: LocalAggregate =>
-      of(l.child, conf).map(_.copy(sorted = Nil)).flatMap(_.mapped(named(l.aggregateExpressions)))
+    case LocalAggregate(_, a: Aggregate) =>
+      of(a.child, conf).map(_.copy(sorted = Nil)).flatMap(_.mapped(named(a.aggregateExpressions)))
     case w: Window if w.partitionSpec.nonEmpty =>
       val order = w.partitionSpec ++ ascending(w.orderSpec)
       Some(clustered(w.child, w.partitionSpec, conf).copy(sorted = order.map(Seq(_))))

@@ -39,7 +39,8 @@ private[joins] object StageHashTables {
   private def inPlace(plan: LogicalPlan, conf: SQLConf): Option[LogicalPlan] = plan match {
     case a: Aggregate => Some(a.child).filter(staysInPlace(_, a.groupingExpressions, conf))
     case w: Window => Some(w.child).filter(staysInPlace(_, w.partitionSpec, conf))
-    case _: Project | _: Filter | _: LocalAggregate => plan.children.headOption
+    case LocalAggregate(_, a: Aggregate) => Some(a.child)
+    case _: Project | _: Filter => plan.children.headOption
     case s: Sort if !s.global => Some(s.child)
     case _ => None
   }

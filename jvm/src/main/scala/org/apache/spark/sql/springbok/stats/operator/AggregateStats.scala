@@ -3,7 +3,6 @@ package org.apache.spark.sql.springbok.stats.operator
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, TypedImperativeAggregate}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Project}
-import org.apache.spark.sql.springbok.catalyst.LocalAggregate
 import org.apache.spark.sql.springbok.stats.estimate.{
   ColumnStats,
   Estimate,
@@ -26,10 +25,10 @@ private[springbok] object AggregateStats {
   }
 
   /** Groups of partitions: a key is not unique, and no more rows are certain to go than none. */
-  def apply(l: LocalAggregate, child: Estimate): Estimate = {
-    val columns = ProjectStats.columns(l.aggregateExpressions, child)
-    val bytes = ProjectStats.rowBytes(l.output, l.aggregateExpressions, columns, l.child.output, child)
-    val rows = child.rows.map(r => r.copy(value = r.value * l.retained, source = Source.Estimated))
+  def local(a: Aggregate, retained: Double, child: Estimate): Estimate = {
+    val columns = ProjectStats.columns(a.aggregateExpressions, child)
+    val bytes = ProjectStats.rowBytes(a.output, a.aggregateExpressions, columns, a.child.output, child)
+    val rows = child.rows.map(r => r.copy(value = r.value * retained, source = Source.Estimated))
     Estimate(rows, bytes, columns).narrowed
   }
 

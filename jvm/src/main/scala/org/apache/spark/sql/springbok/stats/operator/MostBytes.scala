@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeS
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.columnar.{DefaultCachedBatchSerializer, InMemoryRelation}
-import org.apache.spark.sql.springbok.catalyst.{Grouped, Sides, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{LocalAggregate, Sides, SparkPlanning}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -85,8 +85,10 @@ final private[operator] class MostBytes(stats: PlanStats, feedback: Option[Runti
         .orElse(plan match {
           case s: LogicalQueryStage => together(values, s.logicalPlan)
           case Project(list, child) => computed(values.map(v => list.find(_.exprId == v.exprId)), plan, child)
-          case Grouped(_, list, child) =>
-            computed(values.map(v => list.find(_.exprId == v.exprId)), plan, child)
+          case a: Aggregate =>
+            computed(values.map(v => a.aggregateExpressions.find(_.exprId == v.exprId)), plan, a.child)
+          case LocalAggregate(_, a: Aggregate) =>
+            computed(values.map(v => a.aggregateExpressions.find(_.exprId == v.exprId)), plan, a.child)
           case e: Expand =>
             val at = values.map(v => e.output.indexWhere(_.exprId == v.exprId))
             computed(e.projections.flatMap(made => at.map(made.lift)), plan, e.child)

@@ -105,7 +105,7 @@ final class PlanStats(
     case f: Filter => FilterStats(f, apply(f.child))
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
-    case l: LocalAggregate => AggregateStats(l, apply(l.child))
+    case LocalAggregate(retained, a: Aggregate) => AggregateStats.local(a, retained, apply(a.child))
     case j: Join => JoinStats(j, apply(j.left), apply(j.right), feedback)
     case u: Union => SetStats.union(u, u.children.map(apply))
     case Intersect(l, r, _) => SetStats.intersect(apply(l), apply(r))
@@ -139,7 +139,7 @@ final class PlanStats(
 private object SameRows {
   def unapply(p: LogicalPlan): Option[LogicalPlan] = p match {
     case _: Distinct | _: Sort | _: SubqueryAlias | _: View | _: RepartitionOperation | _: ResolvedHint |
-        _: ReturnAnswer | _: WindowGroupLimit | _: RebalancePartitions =>
+        _: ReturnAnswer | _: WindowGroupLimit | _: RebalancePartitions | _: LocalAggregate =>
       p.children.headOption
     case _ => None
   }
