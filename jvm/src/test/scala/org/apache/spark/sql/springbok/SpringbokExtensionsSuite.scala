@@ -14,6 +14,7 @@ import org.apache.spark.sql.springbok.catalyst.RunningSpark
 import org.apache.spark.sql.springbok.conf.{JoinConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.{JoinState, PlanningState}
 import org.apache.spark.sql.springbok.report.{SpringbokExplain, SpringbokReport}
+import org.apache.spark.sql.springbok.rules.aggregates.AggregateBelowJoins
 import org.apache.spark.sql.springbok.rules.conjuncts.OrderConjuncts
 import org.apache.spark.sql.springbok.rules.joins.{ChooseJoinStrategy, LeaveToSpark, PlanSingleNode}
 import org.apache.spark.sql.springbok.rules.reorder.ReorderJoins
@@ -175,6 +176,7 @@ class SpringbokExtensionsSuite extends SpringbokTest {
       RememberScans,
       LeaveToSpark,
       ReorderJoins,
+      AggregateBelowJoins,
       OrderConjuncts,
       ChooseJoinStrategy,
       PlanSingleNode,
