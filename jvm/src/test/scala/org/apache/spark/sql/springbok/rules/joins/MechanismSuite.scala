@@ -5,12 +5,16 @@ import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
-import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf, StatsConf}
+import org.apache.spark.sql.springbok.conf.{AggregateConf, ClusterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinDecision
 
 /** Each join type, hint and state of statistics: what it becomes, or why it is declined. */
 class MechanismSuite extends SpringbokTest {
+  // What a join is made of depends on its tables alone.
+  override protected def sessionConf: Map[String, String] =
+    super.sessionConf + (AggregateConf.BELOW_JOINS.key -> "false")
+
   override protected def beforeAll(): Unit = {
     super.beforeAll()
     table(
