@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, UnaryNode}
 
 /**
  * On an aggregate: each partition's rows are aggregated by themselves, as [[org.apache.spark.sql.catalyst.plans.logical.LocalLimit]]
@@ -14,6 +14,11 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
  */
 final case class LocalAggregate(retained: Double, child: LogicalPlan) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
-  override def maxRows: Option[Long] = child.children.head.maxRows
+
+  // Adaptive execution may have put something else in the aggregate's place, such as no rows.
+  override def maxRows: Option[Long] = child match {
+    case a: Aggregate => a.child.maxRows
+    case other => other.maxRows
+  }
   override protected def withNewChildInternal(newChild: LogicalPlan): LocalAggregate = copy(child = newChild)
 }
