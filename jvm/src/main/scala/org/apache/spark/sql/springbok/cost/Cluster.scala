@@ -7,7 +7,7 @@ import scala.util.Try
 import org.apache.spark.{ExecutorAllocationClient, SparkConf, SparkContext}
 import org.apache.spark.internal.config._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.conf.ClusterConf
+import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf}
 import org.apache.spark.unsafe.array.ByteArrayMethods
 
 /**
@@ -42,6 +42,12 @@ final case class Cluster(
   /** Most bytes of a broadcast: limited by the setting, and by the heaps. */
   def broadcastLimit(bytes: Long, heapFraction: Double): Double =
     math.min(bytes.toDouble, heapLimit(heapFraction))
+
+  /** The same of a side that has not run, by the session's settings. */
+  def broadcastLimit(conf: SQLConf): Double = broadcastLimit(
+    JoinConf.broadcastBytes(conf, measured = false),
+    conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
+  )
 
   /** Most bytes of a broadcast whose relation may take this fraction of the smaller heap. */
   def heapLimit(fraction: Double): Double =

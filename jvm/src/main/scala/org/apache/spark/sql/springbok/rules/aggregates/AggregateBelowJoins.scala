@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst._
-import org.apache.spark.sql.springbok.conf.{AggregateConf, JoinConf}
+import org.apache.spark.sql.springbok.conf.AggregateConf
 import org.apache.spark.sql.springbok.cost._
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.{DecidedAggregate, JoinState, PlanningState}
@@ -70,10 +70,7 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   private val stats = new PlanStats(lasting = query.lasting)
   private val policy = ChoicePolicy.of(conf)
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
-  private lazy val broadcastBytes = cluster.broadcastLimit(
-    JoinConf.broadcastBytes(conf, measured = false),
-    conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
-  )
+  private lazy val broadcastBytes = cluster.broadcastLimit(conf)
   private lazy val equal = new EqualPlans(plan.collectWithSubqueries {
     case j: Join => j
     case a: Aggregate => a

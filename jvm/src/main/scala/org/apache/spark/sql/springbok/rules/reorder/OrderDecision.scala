@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, LogicalPlan, Project}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst.RelationName
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, JoinConf, ReorderConf}
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{
   ChoicePolicy,
   Cluster,
@@ -52,14 +52,10 @@ private[springbok] object OrderDecision {
     val limits = OrderLimits(conf.getConf(ReorderConf.MIN_GAIN), leastMs, cluster.cores)
     val forced = ChoicePolicy.of(conf).ignoresCost
     val graph = BlockGraph(b, stats, conf.getConf(FilterConf.MODE) == FilterMode.Global)
-    val broadcastBytes = cluster.broadcastLimit(
-      JoinConf.broadcastBytes(conf, measured = false),
-      conf.getConf(JoinConf.BROADCAST_MEMORY_FRACTION)
-    )
     val cost = new JoinOrderCost(
       graph,
       cluster,
-      broadcastBytes,
+      cluster.broadcastLimit(conf),
       waitNs = leastMs * 1e6,
       1 - conf.getConf(FilterConf.MIN_REJECTION)
     )
