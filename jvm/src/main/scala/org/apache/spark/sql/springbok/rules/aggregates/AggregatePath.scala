@@ -105,7 +105,7 @@ final private[aggregates] case class Place(
   }
 }
 
-private[aggregates] object AggregatePath extends PredicateHelper {
+private[aggregates] object AggregatePath {
 
   def functions(a: Aggregate): Seq[AggregateExpression] =
     a.aggregateExpressions.flatMap(_.collect { case f: AggregateExpression => f }).distinctBy(_.canonicalized)
@@ -147,18 +147,16 @@ private[aggregates] object AggregatePath extends PredicateHelper {
 }
 
 /** @param rows expected rows */
-final private class AggregatePath(rows: LogicalPlan => Double) {
+final private class AggregatePath(rows: LogicalPlan => Double) extends AliasHelper {
   import AggregatePath._
 
   private type Functions = Seq[SplitAggregate.Split]
 
   private def below(p: LogicalPlan, needed: AttributeSet, fs: Functions, passed: Vector[Passed]): Seq[Place] =
     p match {
-      case Project(list, child) if list.forall(_.deterministic) =>
-        val computed = AttributeMap(list.collect { case a: Alias => a.toAttribute -> a.child })
-        val replaced = fs.map { case (f, _) =>
-          f.transform { case a: Attribute => computed.getOrElse(a, a) }.asInstanceOf[AggregateExpression]
-        }
+      case project @ Project(list, child) if list.forall(_.deterministic) =>
+        val computed = getAliasMap(project)
+        val replaced = fs.map { case (f, _) => replaceAlias(f, computed).asInstanceOf[AggregateExpression] }
         val again = replaced.zip(fs).map { case (f, (_, s)) =>
           SplitAggregate.of(f).map(now => f -> s.copy(below = now.below))
         }
