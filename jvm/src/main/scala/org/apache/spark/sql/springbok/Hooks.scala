@@ -67,8 +67,8 @@ private[springbok] object Hooks {
     SparkPlanning.injectHintRule(e, ResolveRelationHints)
     e.injectResolutionRule(session => new ReportHint(session.asInstanceOf[SparkSession]))
     ReportFunctions.into(e)
-    // Called in the thread that plans, which may be another one than has optimized.
     e.injectPlannerStrategy(_ => PlanLocalAggregate)
+    // Called in the thread that plans, which may be another one than has optimized.
     e.injectPlannerStrategy { session =>
       SparkSettings.set(session.asInstanceOf[SparkSession])
       PlanNullAwareAntiJoin
