@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.{
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan, SparkStrategy}
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
-import org.apache.spark.sql.springbok.catalyst.LocalAggregate
+import org.apache.spark.sql.springbok.catalyst.{LocalAggregate, RuleGuard}
+import org.apache.spark.sql.springbok.record.PlanningState
 
 /**
  * Plans a [[LocalAggregate]] as the partial phase of Spark's hash aggregate, and a projection that makes results of its buffers.
@@ -20,28 +21,33 @@ import org.apache.spark.sql.springbok.catalyst.LocalAggregate
 object PlanLocalAggregate extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
     case LocalAggregate(_, a: Aggregate) =>
-      val grouping = a.groupingExpressions.collect { case k: Attribute => k }
-      val functions = a.aggregateExpressions.collect { case Alias(e: AggregateExpression, _) =>
-        e.copy(mode = Partial)
-      }
-      val partial = HashAggregateExec(
-        requiredChildDistributionExpressions = None,
-        isStreaming = false,
-        numShufflePartitions = None,
-        groupingExpressions = grouping,
-        aggregateExpressions = functions,
-        aggregateAttributes = functions.flatMap(_.aggregateFunction.aggBufferAttributes),
-        initialInputBufferOffset = 0,
-        resultExpressions = grouping ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes),
-        child = planLater(a.child)
-      )
-      val results = a.aggregateExpressions.map {
-        case f @ Alias(e: AggregateExpression, name) => Alias(result(e), name)(f.exprId)
-        case key => key
-      }
-      Seq(if (functions.isEmpty) partial else ProjectExec(results, partial))
+      // The mark may be ignored: then it is a usual aggregate.
+      RuleGuard("PlanLocalAggregate", Seq(planLater(a)), PlanningState.of(a))(Seq(planned(a)))
     case LocalAggregate(_, child) => Seq(planLater(child))
     case _ => Nil
+  }
+
+  private def planned(a: Aggregate): SparkPlan = {
+    val grouping = a.groupingExpressions.collect { case k: Attribute => k }
+    val functions = a.aggregateExpressions.collect { case Alias(e: AggregateExpression, _) =>
+      e.copy(mode = Partial)
+    }
+    val partial = HashAggregateExec(
+      requiredChildDistributionExpressions = None,
+      isStreaming = false,
+      numShufflePartitions = None,
+      groupingExpressions = grouping,
+      aggregateExpressions = functions,
+      aggregateAttributes = functions.flatMap(_.aggregateFunction.aggBufferAttributes),
+      initialInputBufferOffset = 0,
+      resultExpressions = grouping ++ functions.flatMap(_.aggregateFunction.inputAggBufferAttributes),
+      child = planLater(a.child)
+    )
+    val results = a.aggregateExpressions.map {
+      case f @ Alias(e: AggregateExpression, name) => Alias(result(e), name)(f.exprId)
+      case key => key
+    }
+    if (functions.isEmpty) partial else ProjectExec(results, partial)
   }
 
   /** The function's result, computed of the buffer that the partial phase gives. */

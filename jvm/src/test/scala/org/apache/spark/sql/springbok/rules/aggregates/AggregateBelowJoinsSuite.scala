@@ -237,6 +237,8 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     conf("spark.sql.codegen.wholeStage" -> "false", "spark.sql.codegen.factoryMode" -> "NO_CODEGEN")(
       split(sql)
     )
+    // A usual aggregate takes the place of the tasks' one.
+    conf(SpringbokConf.FAIL_IN.key -> "PlanLocalAggregate")(split(sql))
     // The aggregates of the tasks have to sort.
     conf("spark.sql.TungstenAggregate.testFallbackStartsAt" -> "1000,2000")(split(sql))
   }
