@@ -26,9 +26,9 @@ object LocalAggregateCost {
     in * (FilterCost.lookup(build, integral = true, dense = false) + (if (shuffled) shuffleNs else 0)) +
       out * outputNs
 
-  /** The fraction of a task's rows that is left if its keys have so many values each: there are no more groups than combinations. */
-  def retained(taskRows: Double, values: Seq[Double]): Double =
-    math.min(1.0, values.map(math.max(1.0, _)).product / math.max(1.0, taskRows))
+  /** The fraction of a task's rows that is left if its keys have so many combinations of values. */
+  def retained(taskRows: Double, combinations: Double): Double =
+    math.min(1.0, math.max(1.0, combinations) / math.max(1.0, taskRows))
 }
 
 /**

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.springbok.catalyst.{CannotRaise, DeferredErrors, JoinSide, LocalAggregate, Sides}
 import org.apache.spark.sql.springbok.record.JoinState
+import org.apache.spark.sql.springbok.stats.estimate.Estimate
 
 /**
  * An operator between an aggregate and a place below it.
@@ -23,6 +24,8 @@ final private[aggregates] case class Passed(operator: LogicalPlan, child: Int, n
       AttributeSet(list.filter(e => needed.contains(e.toAttribute)).flatMap(_.references))
     case Filter(condition, _) => needed ++ condition.references
     case j: Join => needed ++ AttributeSet(j.condition.toSeq.flatMap(_.references))
+    case e: Expand =>
+      AttributeSet(AggregatePath.columns(e).collect { case (c, each) if needed.contains(c) => each }.flatten)
     case _ => needed
   }
 
@@ -36,14 +39,15 @@ final private[aggregates] case class Passed(operator: LogicalPlan, child: Int, n
 }
 
 /**
- * A side of a join whose rows may be aggregated before they are joined, after some of the joins above it.
+ * A side of a join whose rows may be aggregated before they are joined, after some of the joins above it; or what ROLLUP, CUBE or
+ * GROUPING SETS repeat.
  *
  * @param keys
  *   its columns that anything above needs other than for the functions: rows that are equal in them are joined with the same rows
  * @param functions
  *   the aggregate's functions, each as one of the side's columns
  * @param passed
- *   the operators above, from the aggregate down; the last one is the join
+ *   the operators above, from the aggregate down; the last one is the join or the expansion
  */
 final private[aggregates] case class Place(
     side: LogicalPlan,
@@ -89,6 +93,9 @@ final private[aggregates] case class Place(
     val below = passed.foldRight(local: LogicalPlan) {
       case (Passed(Project(list, _), _, needed), child) =>
         Project(list.filter(e => needed.contains(e.toAttribute)) ++ added, child)
+      case (Passed(e: Expand, _, needed), child) =>
+        val kept = AggregatePath.columns(e).filter(c => needed.contains(c._1))
+        Expand(e.projections.indices.map(i => kept.map(_._2(i)) ++ added), kept.map(_._1) ++ added, child)
       case (Passed(p, i, _), child) => p.withNewChildren(p.children.updated(i, child))
     }
     val results = AggregatePath
@@ -110,22 +117,8 @@ private[aggregates] object AggregatePath {
   def functions(a: Aggregate): Seq[AggregateExpression] =
     a.aggregateExpressions.flatMap(_.collect { case f: AggregateExpression => f }).distinctBy(_.canonicalized)
 
-  /** The places below an aggregate, the highest first: with each function as it is, and with its conditions above. */
-  def places(a: Aggregate, rows: LogicalPlan => Double): Seq[Place] = {
-    val all = functions(a)
-    val outside = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => f.resultAttribute })
-    val needed = AttributeSet((a.groupingExpressions ++ outside).flatMap(_.references)) --
-      all.map(_.resultAttribute)
-    def below(split: Seq[Option[SplitAggregate.Split]]) =
-      if (split.contains(None)) Nil
-      else {
-        val conditions = AttributeSet(split.flatten.flatMap(_._2.condition).flatMap(_.references))
-        new AggregatePath(rows).below(a.child, needed ++ conditions, split.flatten, Vector.empty)
-      }
-    val conditional = all.map(SplitAggregate.conditional)
-    below(all.map(SplitAggregate.whole)) ++
-      (if (conditional.flatten.exists(_._2.condition.isDefined)) below(conditional) else Nil)
-  }
+  /** The columns of an expansion, each with its value in each of the rows that a row becomes. */
+  def columns(e: Expand): Seq[(Attribute, Seq[Expression])] = e.output.zip(e.projections.transpose)
 
   /** The sides of a join that may be aggregated: a side is whole, or what it lacks is added as rows of nulls. */
   private def sides(t: JoinType): Seq[JoinSide] = t match {
@@ -146,25 +139,47 @@ private[aggregates] object AggregatePath {
   }
 }
 
-/** @param rows expected rows */
-final private class AggregatePath(rows: LogicalPlan => Double) extends AliasHelper {
+final private class AggregatePath(stats: LogicalPlan => Estimate) extends AliasHelper {
   import AggregatePath._
 
   private type Functions = Seq[SplitAggregate.Split]
 
+  /** The places below an aggregate, the highest first: with each function as it is, and with its conditions above. */
+  def places(a: Aggregate): Seq[Place] = {
+    val all = functions(a)
+    val outside = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => f.resultAttribute })
+    val needed = AttributeSet((a.groupingExpressions ++ outside).flatMap(_.references)) --
+      all.map(_.resultAttribute)
+    def from(split: Seq[Option[SplitAggregate.Split]]) =
+      if (split.contains(None)) Nil
+      else {
+        val conditions = AttributeSet(split.flatten.flatMap(_._2.condition).flatMap(_.references))
+        below(a.child, needed ++ conditions, split.flatten, Vector.empty)
+      }
+    val known = digits(a.child)
+    val conditional = all.map(SplitAggregate.conditional(_, known))
+    from(all.map(SplitAggregate.whole(_, known))) ++
+      (if (conditional.flatten.exists(_._2.condition.isDefined)) from(conditional) else Nil)
+  }
+
+  private def rows(p: LogicalPlan): Double = stats(p).rows.fold(0.0)(_.value)
+
+  private def digits(p: LogicalPlan): SplitAggregate.Digits =
+    a => stats(p).columns.get(a).flatMap(_.stored.digits)
+
   private def below(p: LogicalPlan, needed: AttributeSet, fs: Functions, passed: Vector[Passed]): Seq[Place] =
     p match {
       case project @ Project(list, child) if list.forall(_.deterministic) =>
-        val computed = getAliasMap(project)
-        val replaced = fs.map { case (f, _) => replaceAlias(f, computed).asInstanceOf[AggregateExpression] }
-        val again = replaced.zip(fs).map { case (f, (_, s)) =>
-          SplitAggregate.of(f).map(now => f -> s.copy(below = now.below))
-        }
-        if (again.contains(None)) Nil
-        else {
-          val here = Passed(p, 0, needed)
-          below(child, here.neededBelow, again.flatten, passed :+ here)
-        }
+        val here = Passed(p, 0, needed)
+        computed(fs, getAliasMap(project), child)
+          .fold(Seq.empty[Place])(below(child, here.neededBelow, _, passed :+ here))
+      case e: Expand if isOnTop(passed) && e.projections.flatten.forall(_.deterministic) =>
+        val here = Passed(p, 0, needed)
+        val (same, different) = columns(e).partition(c => c._2.forall(_.semanticEquals(c._2.head)))
+        val aliases = AttributeMap(same.map { case (c, each) => c -> Alias(each.head, c.name)(c.exprId) })
+        val args = AttributeSet(fs.flatMap(_._1.references))
+        if (different.exists(c => args.contains(c._1))) Nil
+        else computed(fs, aliases, e.child).fold(Seq.empty[Place])(at(e.child, here, _, passed))
       case Filter(condition, child) if condition.deterministic =>
         val here = Passed(p, 0, needed)
         below(child, here.neededBelow, fs, passed :+ here)
@@ -172,6 +187,18 @@ final private class AggregatePath(rows: LogicalPlan => Double) extends AliasHelp
         side(j, fs).toSeq.flatMap(of(j, _, needed, fs, passed))
       case _ => Nil
     }
+
+  /** Whether there is no join above. */
+  private def isOnTop(passed: Seq[Passed]): Boolean = !passed.exists(_.operator.isInstanceOf[Join])
+
+  /** The functions of a child's columns, None if one of them cannot be split so. */
+  private def computed(fs: Functions, columns: AttributeMap[Alias], child: LogicalPlan): Option[Functions] = {
+    val now = fs.map { case (f, s) =>
+      val replaced = replaceAlias(f, columns).asInstanceOf[AggregateExpression]
+      SplitAggregate.of(replaced, digits(child)).map(again => replaced -> s.copy(below = again.below))
+    }
+    Option.when(!now.contains(None))(now.flatten)
+  }
 
   /** The side that has all arguments; the larger one if both have. */
   private def side(j: Join, fs: Functions): Option[JoinSide] = {
@@ -192,14 +219,14 @@ final private class AggregatePath(rows: LogicalPlan => Double) extends AliasHelp
     val all =
       if (!addsNulls(j.joinType, side)) fs.map(Option(_))
       else fs.map { case (f, s) => SplitAggregate.withUnmatched(f, s).map(f -> _) }
-    if (all.contains(None)) Nil
-    else {
-      val here = Passed(j, side.index, needed)
-      val (keys, path) = (plan.output.filter(here.neededBelow.contains), passed :+ here)
-      val place = Place(plan, keys, all.flatten, path)
-      (place +: place.afterJoins.toSeq)
-        .filter(isPossible) ++ below(plan, AttributeSet(keys), all.flatten, path)
-    }
+    if (all.contains(None)) Nil else at(plan, Passed(j, side.index, needed), all.flatten, passed)
+  }
+
+  /** The place that is an operator's child, and those below. */
+  private def at(child: LogicalPlan, here: Passed, fs: Functions, passed: Vector[Passed]): Seq[Place] = {
+    val (keys, path) = (child.output.filter(here.neededBelow.contains), passed :+ here)
+    val place = Place(child, keys, fs, path)
+    (place +: place.afterJoins.toSeq).filter(isPossible) ++ below(child, AttributeSet(keys), fs, path)
   }
 
   /**

@@ -35,9 +35,9 @@ final private[aggregates] case class SplitAggregate(
  *   - COUNT is a sum of counts. Of no rows it is 0.
  *   - SUM of integers is exact: it wraps in the same way in any order, or the types show that it cannot overflow. SUM of
  *     decimals has ten more digits than its values, so it takes 10^10 rows to overflow; only then an error or a null could come
- *     from other rows. Sums of BIGINT under ANSI are left out.
- *   - AVG of few digits is a sum of integers in a DOUBLE, which holds all integers of 2^53: 9 * 10^8 of the largest values.
- *     It becomes the quotient of exact sums.
+ *     from other rows. Sums of BIGINT under ANSI have as many where the footers of all files show eight digits at most.
+ *   - AVG of few digits, by type or by footers, is a sum of integers in a DOUBLE, which holds all integers of 2^53: 9 * 10^8 of
+ *     the largest values. It becomes the quotient of exact sums.
  *
  * A condition in a function, as that of a CASE, may have columns of the other side: it is tested above the join, for a whole group.
  * A row of the other side repeats all rows of a group, and so it does with their result. Sums of floating-point numbers depend on
@@ -48,13 +48,16 @@ private[aggregates] object SplitAggregate {
   /** A function with its phases. */
   type Split = (AggregateExpression, SplitAggregate)
 
-  def whole(e: AggregateExpression): Option[Split] = of(e).map(e -> _)
+  /** Most decimal digits of a column of integers, if all files tell. */
+  type Digits = Attribute => Option[Int]
+
+  def whole(e: AggregateExpression, known: Digits): Option[Split] = of(e, known).map(e -> _)
 
   /**
    * `sum(CASE WHEN condition THEN x END)` is `sum(CASE WHEN condition THEN sum_x END)` of the sums of `x`: all rows of a group have the
    * condition's columns in common if those are among its keys.
    */
-  def conditional(e: AggregateExpression): Option[Split] = {
+  def conditional(e: AggregateExpression, known: Digits): Option[Split] = {
     val parts = e.aggregateFunction.children match {
       case Seq(When(c, x)) => Some(c -> x)
       case Seq(UnscaledValue(When(c, x))) => Some(c -> UnscaledValue(x))
@@ -65,9 +68,9 @@ private[aggregates] object SplitAggregate {
       f = e.copy(aggregateFunction =
         e.aggregateFunction.withNewChildren(Seq(x)).asInstanceOf[AggregateFunction]
       )
-      s <- of(f)
+      s <- of(f, known)
     } yield f -> s.copy(condition = Some(c))
-    found.orElse(whole(e))
+    found.orElse(whole(e, known))
   }
 
   private object When {
@@ -84,16 +87,16 @@ private[aggregates] object SplitAggregate {
   }
 
   /** None if the function cannot be split. */
-  def of(e: AggregateExpression): Option[SplitAggregate] =
+  def of(e: AggregateExpression, known: Digits): Option[SplitAggregate] =
     if (e.isDistinct || e.mode != Complete || !isHarmless(e)) None
     else
       e.aggregateFunction match {
         case _: Min | _: Max if isExact(e.dataType) => Some(same(e))
         case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg => Some(same(e))
         case c: Count => Some(SplitAggregate(Seq(e), counts => sumOfCounts(counts.head, Literal(0L), c)))
-        case s: Sum if !has(s, EvalMode.TRY) && hasRoom(s) =>
+        case s: Sum if !has(s, EvalMode.TRY) && hasRoom(s, known) =>
           Some(SplitAggregate(Seq(e), sums => sum(s, sums.head)))
-        case a: Average if !has(a, EvalMode.TRY) && isShort(a.child) => Some(average(e, a))
+        case a: Average if !has(a, EvalMode.TRY) && isShort(a.child, known) => Some(average(e, a))
         case _ => None
       }
 
@@ -163,22 +166,23 @@ private[aggregates] object SplitAggregate {
   }
 
   /** Whether a sum cannot overflow, or wraps. */
-  private def hasRoom(s: Sum): Boolean = s.child.dataType match {
+  private def hasRoom(s: Sum, known: Digits): Boolean = s.child.dataType match {
     case ByteType | ShortType | IntegerType => true
-    case LongType => has(s, EvalMode.LEGACY) || digits(s.child).exists(_ <= 8)
+    case LongType => has(s, EvalMode.LEGACY) || digits(s.child, known).exists(_ <= 8)
     case DecimalType.Fixed(p, _) => p + 10 <= DecimalType.MAX_PRECISION
     case _ => false
   }
 
-  private def isShort(e: Expression): Boolean = e.dataType match {
+  private def isShort(e: Expression, known: Digits): Boolean = e.dataType match {
     case ByteType | ShortType => true
-    case LongType => digits(e).exists(_ <= 7)
+    case IntegerType | LongType => digits(e, known).exists(_ <= 7)
     case _ => false
   }
 
-  /** Decimal digits of a number that is stored as a long. */
-  private def digits(e: Expression): Option[Int] = e match {
+  /** Decimal digits of an integer, or of a decimal that is stored as one. */
+  private def digits(e: Expression, known: Digits): Option[Int] = e match {
     case UnscaledValue(d) => Some(d.dataType).collect { case DecimalType.Fixed(p, _) => p }
+    case a: Attribute => known(a)
     case _ => None
   }
 

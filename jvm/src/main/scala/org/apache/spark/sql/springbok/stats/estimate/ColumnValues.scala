@@ -154,6 +154,9 @@ trait StoredValues {
   /** Bytes of all values of the column in its table that are not exceeded, None if nothing proves that. */
   def mostBytes: Option[Double] = None
 
+  /** Most decimal digits of an integral column's values, None if not all files tell. */
+  def digits: Option[Int] = None
+
   /** About how many distinct values there are, from a sample of the files; None if they do not tell. */
   def distinctCount: Option[Double] = None
 

@@ -79,8 +79,13 @@ private[springbok] object AggregateStats {
   /**
    * Most combinations of the keys' values. The columns of one table have no more combinations than the table has rows, and
    * one more where a join found no row.
+   *
+   * @param keys
+   *   None for those that have no statistics
+   * @param values
+   *   how many values a column has
    */
-  private def combinations(
+  def combinations(
       keys: Seq[Option[Attribute]],
       child: Estimate,
       values: Attribute => Option[Double]

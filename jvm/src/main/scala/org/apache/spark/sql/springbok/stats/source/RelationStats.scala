@@ -214,6 +214,10 @@ final private class FileColumn(
     footers.flatMap(_.mostBytes(name)).orElse(longest).orElse(listed)
   }
 
+  override def digits: Option[Int] = for {
+    range <- footers.filter(_.allRead).flatMap(_.range(name)) if a.dataType.isInstanceOf[IntegralType]
+  } yield math.max(math.abs(range.min), math.abs(range.max)).toLong.toString.length
+
   override lazy val distinctValues: Option[ColumnValues] = textInDictionary.flatMap(dictionaries.values)
 
   override lazy val mostDistinct: Option[Int] = textInDictionary.flatMap(dictionaries.mostDistinct)

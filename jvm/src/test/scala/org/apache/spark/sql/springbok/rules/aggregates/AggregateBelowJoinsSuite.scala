@@ -2,6 +2,7 @@ package org.apache.spark.sql.springbok.rules.aggregates
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.execution.ExpandExec
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.LocalAggregate
@@ -95,6 +96,8 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     )
     split(byName("min(n), max(n), min(price), max(at), min(flag), max(big), bool_and(flag), bool_or(flag)"))
     split(byName("bit_and(n), bit_or(n), bit_xor(n), bit_xor(tiny), avg(tiny), avg(small), avg(price)"))
+    // All footers show few digits.
+    split(byName("avg(n), sum(id), avg(id), sum(n) FILTER (WHERE flag)"))
     split(
       byName(
         "sum(price + amount), sum(price * 2), sum((price + amount) / 2), max(price + amount), sum(CASE WHEN flag THEN price END)"
@@ -115,7 +118,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     Seq(
       "sum(double)",
       "min(double)",
-      "avg(n)",
+      "avg(big)",
       "sum(big)",
       "sum(wide)",
       "avg(amount)",
@@ -241,6 +244,30 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     conf(SpringbokConf.FAIL_IN.key -> "PlanLocalAggregate")(split(sql))
     // The aggregates of the tasks have to sort.
     conf("spark.sql.TungstenAggregate.testFallbackStartsAt" -> "1000,2000")(split(sql))
+  }
+
+  test("ROLLUP, CUBE and GROUPING SETS repeat the rows that tasks leave", Smoke) {
+    val functions = "sum(n), count(*), avg(n), max(price), sum(price) FILTER (WHERE flag)"
+    val joined = "FROM sales JOIN customers ON customer = c"
+    Seq(
+      s"SELECT city, day, $functions $joined GROUP BY ROLLUP (city, day)",
+      s"SELECT city, day, $functions, grouping(city), grouping_id() $joined GROUP BY CUBE (city, day)",
+      s"SELECT city, day, $functions $joined GROUP BY GROUPING SETS ((city), (city), (day), ())",
+      s"SELECT city, n, $functions $joined GROUP BY city, ROLLUP (n) HAVING sum(n) > 10",
+      s"SELECT day, item, $functions FROM sales GROUP BY ROLLUP (day, item)",
+      s"SELECT day, item, $functions FROM sales LEFT JOIN customers ON customer = c GROUP BY CUBE (day, item)",
+      s"SELECT city, substr(name, 1, 18), day % 2, $functions $joined GROUP BY CUBE (city, substr(name, 1, 18), day % 2)",
+      "SELECT day, count(DISTINCT item), count(DISTINCT tiny) FROM sales GROUP BY day",
+      s"SELECT DISTINCT city, $functions $joined WHERE day > 500 GROUP BY ROLLUP (city)"
+    ).foreach(split)
+    // Rows above the expansion: each of the tasks' groups twice and once.
+    val df = same("SELECT day, sum(n) FROM sales GROUP BY ROLLUP (day)")
+    assert(keys(df) == Seq(Seq("day")))
+    val rows = collect(executed(df)) { case e: ExpandExec => e.metrics("numOutputRows").value }
+    assert(rows.sum < 200, rows)
+    whole("SELECT day, zero, sum(n) FROM sales GROUP BY ROLLUP (day, zero)")
+    whole("SELECT day, sum(double) FROM sales GROUP BY ROLLUP (day)")
+    whole("SELECT day, sum(DISTINCT n), count(DISTINCT item), max(text) FROM sales GROUP BY day")
   }
 
   test("a runtime filter passes the aggregate of the tasks") {
