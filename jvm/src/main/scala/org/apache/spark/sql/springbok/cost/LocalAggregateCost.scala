@@ -26,6 +26,9 @@ object LocalAggregateCost {
     in * (FilterCost.lookup(build, integral = true, dense = false) + (if (shuffled) shuffleNs else 0)) +
       out * outputNs
 
+  /** What rows cost as the build side of a join. */
+  def build(rows: Double, shuffled: Boolean): Double = rows * (probeNs + (if (shuffled) shuffleNs else collectNs))
+
   /** The fraction of a task's rows that is left if its keys have so many combinations of values. */
   def retained(taskRows: Double, combinations: Double): Double =
     math.min(1.0, math.max(1.0, combinations) / math.max(1.0, taskRows))

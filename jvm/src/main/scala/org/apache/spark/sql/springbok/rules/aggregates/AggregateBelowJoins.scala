@@ -52,7 +52,7 @@ import org.apache.spark.sql.springbok.stats.operator.{AggregateStats, PlanStats}
 object AggregateBelowJoins extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case _ if PlanningState.leavesAlone(plan, conf) || !conf.getConf(AggregateConf.BELOW_JOINS) => plan
-    case _ if !isAbove(plan) => plan
+    case _ if !plan.exists(isAbove) => plan
     case _ =>
       lazy val query = PlanningState.adoptQuery(plan)
       RuleGuard("AggregateBelowJoins", PlanningState.tagged(plan, query), Some(query))(
@@ -60,13 +60,11 @@ object AggregateBelowJoins extends Rule[LogicalPlan] {
       )
   }
 
-  private def isAbove(plan: LogicalPlan): Boolean = plan.exists {
-    case a: Aggregate => mayPass(a)
-    case _ => false
+  /** Whether an operator may take fewer rows if they are aggregated first. */
+  def isAbove(p: LogicalPlan): Boolean = p match {
+    case a: Aggregate => a.child.exists(p => p.isInstanceOf[Expand] || JoinState.isMissing(p))
+    case _ => ExistenceSide.is(p, 1) && JoinState.isMissing(p)
   }
-
-  /** Whether there is an operator below that takes fewer rows if they are aggregated first. */
-  def mayPass(a: Aggregate): Boolean = a.child.exists(p => p.isInstanceOf[Expand] || JoinState.isMissing(p))
 }
 
 /** Places the aggregates of one plan, as [[AggregateBelowJoins]] says. */
@@ -87,8 +85,8 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   /** @param limited whether a limit above takes rows in the order in which they come */
   private def go(p: LogicalPlan, limited: Boolean): LogicalPlan = p match {
     case l: LocalAggregate => l.mapChildren(_.mapChildren(go(_, limited)))
-    case a: Aggregate if !limited && AggregateBelowJoins.mayPass(a) =>
-      placed(a).mapChildren(go(_, limited))
+    case _ if !limited && AggregateBelowJoins.isAbove(p) =>
+      placed(p).mapChildren(go(_, limited))
     case _ => p.mapChildren(go(_, RowOrder.limited(p, limited)))
   }
 
@@ -97,24 +95,29 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     case _ => false
   }))
 
-  private def placed(a: Aggregate): LogicalPlan = {
-    val places = if (isShared(a)) Nil else new AggregatePath(stats(_)).places(a)
-    val costs = places.map(p => p -> cost(a, p))
+  private def placed(p: LogicalPlan): LogicalPlan = {
+    val costs = places(p).map(place => place -> cost(place))
     val best = policy.aggregated(costs)(cheapest(costs))
-    if (places.isEmpty) a
+    if (costs.isEmpty) p
     else {
-      query.decisions.add(decided(a, best, costs))
-      PlanningState.tagged(best.fold(a) { case (p, c) => p.rewritten(a, c.fold(1.0)(_.retained)) }, query)
+      query.decisions.add(decided(best, costs))
+      PlanningState.tagged(best.fold(p) { case (at, c) => at.rewritten(c.fold(1.0)(_.retained)) }, query)
     }
   }
 
-  /** Whether the query has the highest join below more often than the aggregate. */
-  private def isShared(a: Aggregate): Boolean =
-    a.child.collectFirst { case j: Join => j }.exists(equal.of(_).size > math.max(1, equal.of(a).size))
+  private def places(p: LogicalPlan): Seq[LocalPlace] = p match {
+    case a: Aggregate if !isShared(a, a.child) => new AggregatePath(a, stats(_)).places
+    case j: Join if !isShared(j, j.right) => ExistenceSide.of(j).toSeq
+    case _ => Nil
+  }
 
-  private type Costs = Seq[(Place, Option[LocalAggregateCost])]
+  /** Whether the query has the highest join below more often than the operator. */
+  private def isShared(p: LogicalPlan, below: LogicalPlan): Boolean =
+    below.collectFirst { case j: Join => j }.exists(equal.of(_).size > math.max(1, equal.of(p).size))
 
-  private def cheapest(costs: Costs): Option[(Place, Option[LocalAggregateCost])] =
+  private type Costs = Seq[(LocalPlace, Option[LocalAggregateCost])]
+
+  private def cheapest(costs: Costs): Option[(LocalPlace, Option[LocalAggregateCost])] =
     costs.filter(_._2.exists(pays)).maxByOption { case (_, c) => c.fold(0.0)(gainNs) }
 
   private def gainNs(c: LocalAggregateCost) = c.savedNs - c.spentNs
@@ -125,7 +128,7 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   /** How many times its cost it must save: the number of groups of a task is an estimate. */
   private def leastFactor = 1.5
 
-  private def decided(a: Aggregate, best: Option[(Place, Option[LocalAggregateCost])], all: Costs) = {
+  private def decided(best: Option[(LocalPlace, Option[LocalAggregateCost])], all: Costs) = {
     val (place, cost) = best.getOrElse(all.maxBy { case (_, c) => c.fold(Double.MinValue)(gainNs) })
     val reason = cost match {
       case Some(c) if best.isDefined => Reason.aggregateBelow(c.retained, c.spentNs / 1e6, c.savedNs / 1e6)
@@ -133,7 +136,7 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
       case None => Reason.unknownGroups
     }
     DecidedAggregate(
-      a.groupingExpressions.map(ExpressionLabel(_)).mkString(", "),
+      place.aggregate.fold[Seq[Expression]](place.keys)(_.groupingExpressions).map(ExpressionLabel(_)).mkString(", "),
       best.map(_ => RelationName(place.side)),
       cost.map(_.rows),
       cost.filter(_.retained > 0).map(c => c.rows * c.retained),
@@ -144,17 +147,19 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   private def rows(p: LogicalPlan): Option[Double] = stats(p).rows.map(_.value)
 
   /** None if it is not known how many rows there are, or how many groups the tasks have of them. */
-  private def cost(a: Aggregate, p: Place): Option[LocalAggregateCost] = for {
+  private def cost(p: LocalPlace): Option[LocalAggregateCost] = for {
     n <- fewest(p)
-    above <- aboveNs(a, p)
+    above <- aboveNs(p)
     // What it costs and saves at best. If that does not pay, no dictionary is read.
     c = LocalAggregateCost(n, 0, keys(p.keys), above)
     retained <- if (policy.ignoresCost || pays(c)) LocalGroups(stats, p).retained(n) else Some(0.0)
   } yield c.copy(retained = retained)
 
   /** The rows that come to a place where each join above has a runtime filter: where it removes rows, it mostly has. */
-  private def fewest(p: Place): Option[Double] =
-    rows(p.side).map(n => (n +: p.passed.map(_.operator).collect { case j: Join => j }.flatMap(rows)).min)
+  private def fewest(p: LocalPlace): Option[Double] = {
+    val joins = p.passed.collect { case Passed(j: Join, i, _) if !ExistenceSide.is(j, i) => j }
+    rows(p.side).map(n => (n +: joins.flatMap(rows)).min)
+  }
 
   private def keys(by: Seq[Expression]): GroupKeys = {
     val (fixed, varying) = by.partition(e => UnsafeRow.isFixedLength(e.dataType))
@@ -162,27 +167,30 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   }
 
   /** What the joins and expansions above the place cost, and the aggregate. */
-  private def aboveNs(a: Aggregate, p: Place): Option[Double] = {
+  private def aboveNs(p: LocalPlace): Option[Double] = {
     val passed = p.passed.collect {
+      case Passed(j, i, _) if ExistenceSide.is(j, i) =>
+        rows(p.side).map(LocalAggregateCost.build(_, isSent(p.side)))
       case Passed(j: Join, i, _) => join(j, j.children(i), j.children(1 - i))
       case Passed(e: Expand, _, _) => rows(e).map(_ * CostConstants.outputNs)
     }
-    for {
-      in <- rows(a.child)
-      groups <- rows(a)
-      each <- Option.when(passed.forall(_.isDefined))(passed.flatten)
-    } yield each.sum + in * keys(a.groupingExpressions).perRowNs(groups)
+    val all = passed ++ p.aggregate.map { a =>
+      for (in <- rows(a.child); groups <- rows(a)) yield in * keys(a.groupingExpressions).perRowNs(groups)
+    }
+    Option.when(all.forall(_.isDefined))(all.flatten.sum)
   }
 
-  private def join(j: Join, side: LogicalPlan, other: LogicalPlan): Option[Double] = {
-    def sent = stats(other).boundBytes.forall(_ * CostConstants.relationOverhead > broadcastBytes)
+  private def join(j: Join, side: LogicalPlan, other: LogicalPlan): Option[Double] =
     for (in <- rows(side); out <- rows(j); build <- rows(other))
-      yield LocalAggregateCost.join(math.min(in, out), out, build, sent)
-  }
+      yield LocalAggregateCost.join(math.min(in, out), out, build, isSent(other))
+
+  /** Whether a join with the side is too large for a broadcast of it. */
+  private def isSent(side: LogicalPlan): Boolean =
+    stats(side).boundBytes.forall(_ * CostConstants.relationOverhead > broadcastBytes)
 }
 
 /** How many groups the tasks have of the rows of a place. */
-final private case class LocalGroups(stats: PlanStats, place: Place) {
+final private case class LocalGroups(stats: PlanStats, place: LocalPlace) {
   private val all = stats(place.side)
 
   /**

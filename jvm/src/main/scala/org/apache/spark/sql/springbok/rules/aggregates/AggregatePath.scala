@@ -38,10 +38,29 @@ final private[aggregates] case class Passed(operator: LogicalPlan, child: Int, n
   }
 }
 
+/** Rows that each task may aggregate before anything else happens to them. */
+private[aggregates] trait LocalPlace {
+  def side: LogicalPlan
+
+  /** The columns by which they are grouped. */
+  def keys: Seq[Attribute]
+
+  /** The operators above, from the highest down; the last one is the one whose child the side is. */
+  def passed: Seq[Passed]
+
+  /** The aggregate above all of them, None if there is only a join that asks for existence. */
+  def aggregate: Option[Aggregate]
+
+  /** The highest operator, of rows that have been aggregated. */
+  def rewritten(retained: Double): LogicalPlan
+}
+
 /**
  * A side of a join whose rows may be aggregated before they are joined, after some of the joins above it; or what ROLLUP, CUBE or
  * GROUPING SETS repeat.
  *
+ * @param top
+ *   the aggregate above
  * @param keys
  *   its columns that anything above needs other than for the functions: rows that are equal in them are joined with the same rows
  * @param functions
@@ -50,11 +69,13 @@ final private[aggregates] case class Passed(operator: LogicalPlan, child: Int, n
  *   the operators above, from the aggregate down; the last one is the join or the expansion
  */
 final private[aggregates] case class Place(
+    top: Aggregate,
     side: LogicalPlan,
     keys: Seq[Attribute],
     functions: Seq[SplitAggregate.Split],
     passed: Seq[Passed]
-) {
+) extends LocalPlace {
+  def aggregate: Option[Aggregate] = Some(top)
 
   /**
    * The place after those of the inner joins above it that join the side with columns of fixed length alone, such as a date's
@@ -86,7 +107,7 @@ final private[aggregates] case class Place(
   }
 
   /** The aggregate of whose functions some have been computed here. */
-  def rewritten(a: Aggregate, retained: Double): Aggregate = {
+  def rewritten(retained: Double): Aggregate = {
     val partial = functions.map(_._2.below.map(f => Alias(f, f.aggregateFunction.prettyName)()))
     val local = LocalAggregate(retained, Aggregate(keys, keys ++ partial.flatten, side))
     val added = partial.flatten.map(_.toAttribute)
@@ -99,16 +120,16 @@ final private[aggregates] case class Place(
       case (Passed(p, i, _), child) => p.withNewChildren(p.children.updated(i, child))
     }
     val results = AggregatePath
-      .functions(a)
+      .functions(top)
       .zip(functions.zip(partial))
       .map { case (f, ((_, split), columns)) =>
         f.canonicalized -> split.result(columns.map(_.toAttribute))
       }
       .toMap
-    val list = a.aggregateExpressions.map(_.transformUp { case f: AggregateExpression =>
+    val list = top.aggregateExpressions.map(_.transformUp { case f: AggregateExpression =>
       results(f.canonicalized)
     }.asInstanceOf[NamedExpression])
-    a.copy(aggregateExpressions = list, child = below)
+    top.copy(aggregateExpressions = list, child = below)
   }
 }
 
@@ -139,13 +160,13 @@ private[aggregates] object AggregatePath {
   }
 }
 
-final private class AggregatePath(stats: LogicalPlan => Estimate) extends AliasHelper {
+final private class AggregatePath(a: Aggregate, stats: LogicalPlan => Estimate) extends AliasHelper {
   import AggregatePath._
 
   private type Functions = Seq[SplitAggregate.Split]
 
-  /** The places below an aggregate, the highest first: with each function as it is, and with its conditions above. */
-  def places(a: Aggregate): Seq[Place] = {
+  /** The places below the aggregate, the highest first: with each function as it is, and with its conditions above. */
+  def places: Seq[Place] = {
     val all = functions(a)
     val outside = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => f.resultAttribute })
     val needed = AttributeSet((a.groupingExpressions ++ outside).flatMap(_.references)) --
@@ -225,7 +246,7 @@ final private class AggregatePath(stats: LogicalPlan => Estimate) extends AliasH
   /** The place that is an operator's child, and those below. */
   private def at(child: LogicalPlan, here: Passed, fs: Functions, passed: Vector[Passed]): Seq[Place] = {
     val (keys, path) = (child.output.filter(here.neededBelow.contains), passed :+ here)
-    val place = Place(child, keys, fs, path)
+    val place = Place(a, child, keys, fs, path)
     (place +: place.afterJoins.toSeq).filter(isPossible) ++ below(child, AttributeSet(keys), fs, path)
   }
 
