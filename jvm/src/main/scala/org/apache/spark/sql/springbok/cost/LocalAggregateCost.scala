@@ -27,7 +27,8 @@ object LocalAggregateCost {
       out * outputNs
 
   /** What rows cost as the build side of a join. */
-  def build(rows: Double, shuffled: Boolean): Double = rows * (probeNs + (if (shuffled) shuffleNs else collectNs))
+  def build(rows: Double, shuffled: Boolean): Double =
+    rows * (probeNs + (if (shuffled) shuffleNs else collectNs))
 
   /** The fraction of a task's rows that is left if its keys have so many combinations of values. */
   def retained(taskRows: Double, combinations: Double): Double =

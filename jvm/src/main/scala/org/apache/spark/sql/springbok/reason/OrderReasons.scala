@@ -81,7 +81,7 @@ private[springbok] trait OrderReasons { this: ReasonRegistry =>
   val aggregateBelow: (Double, Double, Double) => Reason = aggregate.of3(
     "AGGREGATED_FIRST",
     "tasks are expected to leave {retained:percent} of the rows, which costs {cost} ms of one core and saves {saved} ms",
-    "Tasks aggregate their rows before they join them, and the aggregate above the joins adds the results up."
+    "Tasks aggregate first; the aggregate above adds up, or a semi or anti join needs each key once."
   )
   private val above = aggregate.of1[String](
     "AGGREGATED_ABOVE",

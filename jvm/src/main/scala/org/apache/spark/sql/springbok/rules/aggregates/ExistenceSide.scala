@@ -19,11 +19,14 @@ import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, LocalAggregate}
  *   the condition's columns of the right side, but for the one that is compared
  * @param compared
  *   the conjunct that compares it
+ * @param leftRows
+ *   the fewest rows that the joins above leave of the other side
  */
 final private[aggregates] case class ExistenceSide(
     join: Join,
     keys: Seq[Attribute],
-    compared: Option[ExistenceSide.Compared]
+    compared: Option[ExistenceSide.Compared],
+    leftRows: Double
 ) extends LocalPlace {
   def side: LogicalPlan = join.right
   def passed: Seq[Passed] = Seq(Passed(join, 1, join.outputSet))
@@ -50,7 +53,7 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
     case _ => false
   }
 
-  def of(j: Join): Option[ExistenceSide] = for {
+  def of(j: Join, leftRows: Double): Option[ExistenceSide] = for {
     condition <- j.condition if is(j, 1) && condition.deterministic
     conjuncts = splitConjunctivePredicates(condition)
     found = conjuncts.flatMap(compared(_, j)).find { c =>
@@ -58,7 +61,7 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
     }
     keys = j.right.output.filter(a => condition.references.contains(a) && !found.exists(_.column == a))
     if keys.nonEmpty && keys.forall(k => SplitAggregate.isExact(k.dataType)) && isPossible(j.right)
-  } yield ExistenceSide(j, keys, found)
+  } yield ExistenceSide(j, keys, found, leftRows)
 
   private def isPossible(p: LogicalPlan): Boolean =
     !p.isInstanceOf[LocalAggregate] && DeferredErrors.in(p, AttributeSet.empty)(_.children).isEmpty
@@ -78,9 +81,10 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
         Some(of(a, smallest = true, largest = true)(x => Not(EqualTo(l, x))))
       case Not(EqualTo(a: Attribute, l)) if isColumn(a) && isOfLeft(l) =>
         Some(of(a, smallest = true, largest = true)(x => Not(EqualTo(x, l))))
-      case b: BinaryComparison => ordered(b, isColumn, isOfLeft).map { case (a, smallest) =>
-        of(a, smallest, !smallest)(x => b.withNewChildren(b.children.map(e => if (e eq a) x else e)))
-      }
+      case b: BinaryComparison =>
+        ordered(b, isColumn, isOfLeft).map { case (a, smallest) =>
+          of(a, smallest, !smallest)(x => b.withNewChildren(b.children.map(e => if (e eq a) x else e)))
+        }
       case _ => None
     }
   }
@@ -93,8 +97,10 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
   ): Option[(Attribute, Boolean)] = (b, b.left, b.right) match {
     case (_: LessThan | _: LessThanOrEqual, a: Attribute, l) if isColumn(a) && isOfLeft(l) => Some(a -> true)
     case (_: LessThan | _: LessThanOrEqual, l, a: Attribute) if isColumn(a) && isOfLeft(l) => Some(a -> false)
-    case (_: GreaterThan | _: GreaterThanOrEqual, a: Attribute, l) if isColumn(a) && isOfLeft(l) => Some(a -> false)
-    case (_: GreaterThan | _: GreaterThanOrEqual, l, a: Attribute) if isColumn(a) && isOfLeft(l) => Some(a -> true)
+    case (_: GreaterThan | _: GreaterThanOrEqual, a: Attribute, l) if isColumn(a) && isOfLeft(l) =>
+      Some(a -> false)
+    case (_: GreaterThan | _: GreaterThanOrEqual, l, a: Attribute) if isColumn(a) && isOfLeft(l) =>
+      Some(a -> true)
     case _ => None
   }
 }

@@ -270,6 +270,58 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT day, sum(DISTINCT n), count(DISTINCT item), max(text) FROM sales GROUP BY day")
   }
 
+  test("semi, anti and existence joins get each key of their right side once", Smoke) {
+    val first = same("SELECT c FROM customers WHERE EXISTS (SELECT 1 FROM sales WHERE customer = c)")
+    assert(keys(first) == Seq(Seq("customer")))
+    assert(record(first).decisions.aggregates.map(_.reason.code) == Seq("AGGREGATED_FIRST"))
+    Seq(
+      "NOT EXISTS (SELECT 1 FROM sales WHERE customer = c)",
+      "EXISTS (SELECT 1 FROM sales WHERE customer = c AND item = 3) OR city = 'city 3'",
+      "EXISTS (SELECT 1 FROM sales WHERE customer <=> nullif(c, 5) AND day < c)",
+      "c IN (SELECT customer FROM sales WHERE day > 3)",
+      "c NOT IN (SELECT customer FROM sales WHERE day < 3)",
+      "c NOT IN (SELECT customer FROM sales WHERE day < 3 AND customer IS NOT NULL)",
+      "c IN (SELECT customer FROM sales JOIN days ON day = d WHERE month = 'month 1')",
+      "(c, c % 10) NOT IN (SELECT customer, d FROM sales JOIN days ON day = d)"
+    ).foreach(w => split(s"SELECT c, name FROM customers WHERE $w"))
+    whole("SELECT c FROM customers x WHERE EXISTS (SELECT 1 FROM sales s WHERE s.zero = x.zero)")
+    whole("SELECT c FROM customers WHERE c IN (SELECT customer FROM sales) LIMIT 3")
+  }
+
+  test("of a column that is compared in one conjunct, the smallest and the largest value suffice", Smoke) {
+    def compared(condition: String, exists: String = "EXISTS"): Set[Seq[String]] = forced {
+      val sql =
+        s"FROM sales s WHERE id % 16 = 1 AND $exists (SELECT 1 FROM sales t WHERE t.day = s.day AND $condition)"
+      keys(same(s"SELECT id $sql")).map(_.sorted).toSet
+    }
+    Seq(
+      "t.n <> s.n",
+      "s.item <> t.item",
+      "t.n < s.n - 700",
+      "s.n <= t.n",
+      "t.n > s.n + 800",
+      "s.n >= t.n",
+      "t.n <> s.n + 1",
+      "t.price <> s.price",
+      "t.at > s.at"
+    ).foreach(c => assert(compared(c, "NOT EXISTS") == Set(Seq("day")), c))
+    // All values of a group are the same, or null.
+    assert(compared("t.item <> s.item AND t.item = 1") == Set(Seq("day")))
+    assert(compared("t.small <> s.small AND t.tiny = 3") == Set(Seq("day")))
+    assert(compared("t.n <> s.n AND t.item <> s.item") == Set(Seq("day", "item")))
+    assert(compared("t.n <> s.n AND t.n < 500 + s.item") == Set(Seq("day", "n")))
+    assert(compared("t.n <> s.n AND t.tiny = s.tiny") == Set(Seq("day", "tiny")))
+    assert(compared("NOT t.n <=> s.n") == Set(Seq("day", "n")))
+    assert(compared("t.text <> s.text") == Set(Seq("day", "text")))
+    assert(compared("t.double <> s.double").isEmpty)
+  }
+
+  test("a side that prunes partitions stays as it is") {
+    table("parts", "SELECT id, cast(id % 10 AS int) AS part FROM range(0, 5000)", partitionBy = Seq("part"))
+    whole("SELECT id FROM parts WHERE part IN (SELECT d FROM days WHERE month = 'month 1')")
+    split("SELECT id FROM parts WHERE id IN (SELECT d FROM days WHERE month = 'month 1')")
+  }
+
   test("a runtime filter passes the aggregate of the tasks") {
     conf(shuffled: _*) {
       val df = same(byName("sum(n), count(*)").replace("GROUP BY", "WHERE city = 'city 3' GROUP BY"))
