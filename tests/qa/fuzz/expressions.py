@@ -178,6 +178,8 @@ class Expressions:
         a, b = self.r.choice(pairs)
         self.mark(a, b)
         extra: Node = [Opt([" AND ", self.predicate(inner, 0)])] if self.r.random() < 0.6 else ""
+        if self.r.random() < 0.3:
+            extra = [extra, Opt(self.comparison(pairs))]
         match self.r.choice(["in", "in", "not in", "exists", "exists", "not exists", "scalar", "correlated"]):
             case "in":
                 return [f"{a.text} IN (SELECT {b.text} FROM {t.name} {alias} WHERE 1 = 1", extra, ")"]
@@ -202,6 +204,15 @@ class Expressions:
                     extra,
                     f") {self.r.choice(['>', '<', '='])} {self.r.randint(0, 2)}",
                 ]
+
+    def comparison(self, pairs: list[tuple[Column, Column]]) -> str:
+        """A further conjunct that compares a column with one of the outer query."""
+        ordered = [(a, b) for a, b in pairs if a.type.family in ("int", "dec", "date", "str", "float")]
+        if not ordered:
+            return ""
+        a, b = self.r.choice(ordered)
+        self.mark(a, b)
+        return f" AND {b.text} {self.r.choice(['<>', '<>', '<', '<=', '>', '>='])} {a.text}"
 
     # ---- SELECT
 
@@ -234,6 +245,7 @@ class Expressions:
                 choices += [Column(f"count(*) FILTER (WHERE {c.text} > {self.r.randint(0, 9)})", BIGINT)]
             if c.type is INT:
                 choices += [Column(f"CAST(sum({c.text}) AS BIGINT)", BIGINT), Column(f"bit_xor({c.text})", INT)]
+                choices += [Column(f"CAST(floor(avg({c.text}) * 1000) AS BIGINT)", BIGINT)]
             out.append(self.r.choice(choices))
         return out
 

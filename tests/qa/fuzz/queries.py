@@ -88,11 +88,12 @@ class Generator(Expressions):
         return [body, Many(" AND ", where, " WHERE ", all=True) if where else "", group], columns
 
     def grouping(self, keys: list[str]) -> str:
-        if len(keys) > 1 and self.r.random() < 0.3:
+        if self.r.random() < 0.3:
             # Over no rows DuckDB gives a total and Spark none.
             self.duck = False
-            both = ", ".join(keys)
-            return self.r.choice([f"ROLLUP ({both})", f"CUBE ({both})", f"GROUPING SETS (({both}), ({keys[0]}), ())"])
+            all_keys = ", ".join(keys)
+            sets = [f"ROLLUP ({all_keys})", f"CUBE ({all_keys})", f"GROUPING SETS (({all_keys}), ({keys[0]}), ())"]
+            return self.r.choice(sets)
         return ", ".join(keys)
 
     def hint(self) -> str:
