@@ -232,9 +232,14 @@ object Selectivity extends PredicateHelper {
           math.min(1.0, x.most + y.most)
         )
     case Not(c) =>
-      // The least selectivity of the negated predicate is unknown, unless its bound is what is expected.
-      together(c, columns).map(p =>
-        Selectivity(1.0 - p.expected, if (p.expected == p.bound) 1.0 - p.expected else 1.0)
+      // The least selectivity of the negated predicate is unknown, unless its bound is what is expected. Impala guesses
+      // the default for the negation as well, as if as many rows had a text as had not.
+      val negated = together(c, columns).getOrElse(Selectivity(default, 1.0))
+      Some(
+        Selectivity(
+          1.0 - negated.expected,
+          if (negated.expected == negated.bound) 1.0 - negated.expected else 1.0
+        )
       )
     case _ => None
   }
