@@ -206,6 +206,10 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     val passed = p.passed.collect {
       case Passed(j, i, _) if ExistenceSide.is(j, i) =>
         fewest(p).map(LocalAggregateCost.build(_, isSent(p.side)))
+      // The side whose rows may be missing is the one that is built.
+      case Passed(j @ Join(_, _, t, _, _), i, _) if AggregatePath.addsNulls(t, i) =>
+        for (in <- rows(j.children(i)); out <- rows(j))
+          yield LocalAggregateCost.build(in, isSent(j.children(i))) + out * CostConstants.outputNs
       case Passed(j: Join, i, _) => join(j, j.children(i), j.children(1 - i))
       case Passed(e: Expand, _, _) => rows(e).map(_ * CostConstants.outputNs)
     }

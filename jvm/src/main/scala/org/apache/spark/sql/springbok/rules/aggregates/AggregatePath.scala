@@ -153,9 +153,9 @@ private[aggregates] object AggregatePath {
     case _ => false
   }
 
-  /** Whether the join adds rows to a side that have a null in each of its columns. */
-  private def addsNulls(t: JoinType, side: JoinSide): Boolean = (t, side) match {
-    case (LeftOuter, JoinSide.Right) | (RightOuter, JoinSide.Left) => true
+  /** Whether the join adds rows to a child that have a null in each of its columns. */
+  def addsNulls(t: JoinType, child: Int): Boolean = (t, child) match {
+    case (LeftOuter, 1) | (RightOuter, 0) => true
     case _ => false
   }
 }
@@ -238,7 +238,7 @@ final private class AggregatePath(a: Aggregate, stats: LogicalPlan => Estimate) 
   ): Seq[Place] = {
     val plan = Sides(j.left, j.right)(side)
     val all =
-      if (!addsNulls(j.joinType, side)) fs.map(Option(_))
+      if (!addsNulls(j.joinType, side.index)) fs.map(Option(_))
       else fs.map { case (f, s) => SplitAggregate.withUnmatched(f, s).map(f -> _) }
     if (all.contains(None)) Nil else at(plan, Passed(j, side.index, needed), all.flatten, passed)
   }

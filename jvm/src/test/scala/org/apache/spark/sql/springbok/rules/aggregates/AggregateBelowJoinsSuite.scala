@@ -168,6 +168,9 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
       "SELECT name, sum(n) FROM sales JOIN customers ON customer = c AND item > length(city) GROUP BY name"
     )
     split("SELECT city, count(*) FROM sales JOIN customers ON customer < c - 990 GROUP BY city")
+    // The side without all rows is built, which costs more than to look rows up.
+    val built = same("SELECT c, count(id) FROM customers LEFT JOIN sales ON customer = c GROUP BY c")
+    assert(keys(built) == Seq(Seq("customer")))
     // A function that does not skip the nulls of rows that the join adds.
     whole("SELECT c, sum(coalesce(n, 1)) FROM customers LEFT JOIN sales ON customer = c GROUP BY c")
     whole(
