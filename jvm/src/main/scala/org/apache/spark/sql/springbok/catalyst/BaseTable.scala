@@ -8,8 +8,9 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier}
@@ -180,6 +181,13 @@ private object EqualPlans {
     case s: LogicalQueryStage => leaves(s.logicalPlan)
     case leaf => Seq(leaf.getClass.getName +: leaf.output.map(_.name))
   }
+}
+
+/** Spark's subqueries that prune partitions at run time. */
+private[springbok] object PruningSubqueries {
+  def of(plan: LogicalPlan): Seq[DynamicPruningSubquery] =
+    if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
+    else plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d }))
 }
 
 /** Where a session looks up names without a database. */

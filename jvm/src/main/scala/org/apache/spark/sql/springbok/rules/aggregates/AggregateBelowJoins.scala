@@ -81,13 +81,11 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     case a: Aggregate => a
   })
 
-  private lazy val pruning = plan
-    .flatMap(_.expressions)
-    .flatMap(_.collect { case p: DynamicPruningSubquery => p.buildQuery.canonicalized })
-    .toSet
+  private lazy val pruning = PruningSubqueries.of(plan).map(_.buildQuery)
+  private lazy val equalToPruning = new EqualPlans(pruning)
 
   def apply(): LogicalPlan =
-    if (prunesByAggregate || RowOrder.matters(plan) || OtherColumnarRules.all.nonEmpty) plan
+    if (pruning.exists(_.exists(_.isInstanceOf[Aggregate])) || RowOrder.matters(plan) || OtherColumnarRules.all.nonEmpty) plan
     else go(plan, limited = false, Double.MaxValue)
 
   /**
@@ -108,11 +106,6 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
       val now = if (!limited && AggregateBelowJoins.isAbove(p)) placed(p, left) else p
       now.mapChildren(go(_, RowOrder.limited(p, limited), left))
   }
-
-  private def prunesByAggregate: Boolean = plan.exists(_.expressions.exists(_.exists {
-    case p: DynamicPruningSubquery => p.buildQuery.exists(_.isInstanceOf[Aggregate])
-    case _ => false
-  }))
 
   private def placed(p: LogicalPlan, fewest: Double): LogicalPlan = {
     val costs = places(p, fewest).filterNot(isPruning).map(place => place -> cost(place))
@@ -136,7 +129,7 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
 
   /** Whether partition pruning reads what a join above the place reads: both must stay equal. */
   private def isPruning(p: LocalPlace): Boolean = pruning.nonEmpty && p.passed.exists {
-    case Passed(j: Join, i, _) => pruning.contains(j.children(i).canonicalized)
+    case Passed(j: Join, i, _) => equalToPruning.of(j.children(i)).nonEmpty
     case _ => false
   }
 

@@ -1,11 +1,10 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.JoinSelectionHelper
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
-import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy
@@ -15,6 +14,7 @@ import org.apache.spark.sql.springbok.catalyst.{
   EqualPlans,
   ExpressionLabel,
   OtherColumnarRules,
+  PruningSubqueries,
   ResultLimit,
   SparkLimits,
   Survivable
@@ -88,9 +88,7 @@ final private[joins] class JoinPlanning(val plan: LogicalPlan, query: PlanningSt
   /** Whether the plan seems to have the join more than once. */
   def isRepeated(j: Join): Boolean = joins.alike(j).size > 1
 
-  private lazy val prunings: Seq[DynamicPruningSubquery] =
-    if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
-    else plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d }))
+  private lazy val prunings = PruningSubqueries.of(plan)
 
   private val copiedJoins = new EqualPlans(prunings.flatMap(_.buildQuery.collect { case j: Join => j }))
 
