@@ -86,29 +86,28 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
 
   def apply(): LogicalPlan =
     if (pruning.exists(_.exists(_.isInstanceOf[Aggregate])) || RowOrder.matters(plan) || OtherColumnarRules.all.nonEmpty) plan
-    else go(plan, limited = false, Double.MaxValue)
+    else go(plan, limited = false, Nil)
 
   /**
    * @param limited
    *   whether a limit above takes rows in the order in which they come
-   * @param fewest
-   *   the fewest rows that joins above leave of the operator's
+   * @param above
+   *   the joins above whose runtime filters may remove rows of the operator
    */
-  private def go(p: LogicalPlan, limited: Boolean, fewest: Double): LogicalPlan = p match {
-    case l: LocalAggregate => l.mapChildren(_.mapChildren(go(_, limited, Double.MaxValue)))
+  private def go(p: LogicalPlan, limited: Boolean, above: Seq[Join]): LogicalPlan = p match {
+    case l: LocalAggregate => l.mapChildren(_.mapChildren(go(_, limited, Nil)))
     case _ =>
-      val left = p match {
-        case Join(_, _, _: InnerLike | LeftSemi | LeftAnti, _, _) =>
-          math.min(fewest, rows(p).getOrElse(fewest))
-        case _: Project | _: Filter => fewest
-        case _ => Double.MaxValue
+      val joins = p match {
+        case j @ Join(_, _, _: InnerLike | LeftSemi | LeftAnti, _, _) => above :+ j
+        case _: Project | _: Filter => above
+        case _ => Nil
       }
-      val now = if (!limited && AggregateBelowJoins.isAbove(p)) placed(p, left) else p
-      now.mapChildren(go(_, RowOrder.limited(p, limited), left))
+      val now = if (!limited && AggregateBelowJoins.isAbove(p)) placed(p, joins) else p
+      now.mapChildren(go(_, RowOrder.limited(p, limited), joins))
   }
 
-  private def placed(p: LogicalPlan, fewest: Double): LogicalPlan = {
-    val costs = places(p, fewest).filterNot(isPruning).map(place => place -> cost(place))
+  private def placed(p: LogicalPlan, filtering: Seq[Join]): LogicalPlan = {
+    val costs = places(p, filtering).filterNot(isPruning).map(place => place -> cost(place))
     val best = policy.aggregated(costs)(cheapest(costs))
     if (costs.isEmpty) p
     else {
@@ -117,9 +116,9 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     }
   }
 
-  private def places(p: LogicalPlan, fewest: Double): Seq[LocalPlace] = p match {
+  private def places(p: LogicalPlan, filtering: Seq[Join]): Seq[LocalPlace] = p match {
     case a: Aggregate if !isShared(a, a.child) => new AggregatePath(a, stats(_)).places
-    case j: Join if !isShared(j, j.right) => ExistenceSide.of(j, fewest).toSeq
+    case j: Join if !isShared(j, j.right) => ExistenceSide.of(j, filtering).toSeq
     case _ => Nil
   }
 
@@ -170,7 +169,7 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   /** None if it is not known how many rows there are, or how many groups the tasks have of them. */
   private def cost(p: LocalPlace): Option[LocalAggregateCost] = for {
     n <- fewest(p)
-    above <- aboveNs(p)
+    above <- aboveNs(p, n)
     // What it costs and saves at best. If that does not pay, no dictionary is read.
     c = LocalAggregateCost(n, 0, keys(p.keys), above)
     retained <- if (policy.ignoresCost || pays(c)) LocalGroups(stats, p).retained(n) else Some(0.0)
@@ -183,7 +182,10 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   private def fewest(p: LocalPlace): Option[Double] = p match {
     case e: ExistenceSide if isSent(e.side) =>
       val values = e.keys.flatMap(stats(e.side).groups(_)).maxOption
-      rows(e.side).map(n => values.fold(n)(v => n * math.min(1.0, e.leftRows / math.max(1.0, v))))
+      val left = e.filtering.flatMap(rows).minOption
+      rows(e.side).map { n =>
+        (for (l <- left; v <- values) yield n * math.min(1.0, l / math.max(1.0, v))).getOrElse(n)
+      }
     case _ =>
       val joins = p.passed.collect { case Passed(j: Join, i, _) if !ExistenceSide.is(j, i) => j }
       rows(p.side).map(n => (n +: joins.flatMap(rows)).min)
@@ -194,11 +196,16 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     GroupKeys(fixed.size, varying.size)
   }
 
-  /** What the joins and expansions above the place cost, and the aggregate. */
-  private def aboveNs(p: LocalPlace): Option[Double] = {
+  /**
+   * What the joins and expansions above the place cost, and the aggregate.
+   *
+   * @param n
+   *   the rows that come to the place
+   */
+  private def aboveNs(p: LocalPlace, n: Double): Option[Double] = {
     val passed = p.passed.collect {
       case Passed(j, i, _) if ExistenceSide.is(j, i) =>
-        fewest(p).map(LocalAggregateCost.build(_, isSent(p.side)))
+        Some(LocalAggregateCost.build(n, isSent(p.side)))
       // The side whose rows may be missing is the one that is built.
       case Passed(j @ Join(_, _, t, _, _), i, _) if AggregatePath.addsNulls(t, i) =>
         for (in <- rows(j.children(i)); out <- rows(j))

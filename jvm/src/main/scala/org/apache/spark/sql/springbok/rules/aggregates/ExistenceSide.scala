@@ -19,14 +19,14 @@ import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, LocalAggregate}
  *   the condition's columns of the right side, but for the one that is compared
  * @param compared
  *   the conjunct that compares it
- * @param leftRows
- *   the fewest rows that the joins above leave of the other side
+ * @param filtering
+ *   this join and those above whose runtime filters may remove rows of the other side
  */
 final private[aggregates] case class ExistenceSide(
     join: Join,
     keys: Seq[Attribute],
     compared: Option[ExistenceSide.Compared],
-    leftRows: Double
+    filtering: Seq[Join]
 ) extends LocalPlace {
   def side: LogicalPlan = join.right
   def passed: Seq[Passed] = Seq(Passed(join, 1, join.outputSet))
@@ -53,7 +53,7 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
     case _ => false
   }
 
-  def of(j: Join, leftRows: Double): Option[ExistenceSide] = for {
+  def of(j: Join, filtering: Seq[Join]): Option[ExistenceSide] = for {
     condition <- j.condition if is(j, 1) && condition.deterministic
     conjuncts = splitConjunctivePredicates(condition)
     found = conjuncts.flatMap(compared(_, j)).find { c =>
@@ -61,7 +61,7 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
     }
     keys = j.right.output.filter(a => condition.references.contains(a) && !found.exists(_.column == a))
     if keys.nonEmpty && keys.forall(k => SplitAggregate.isExact(k.dataType)) && isPossible(j.right)
-  } yield ExistenceSide(j, keys, found, leftRows)
+  } yield ExistenceSide(j, keys, found, filtering)
 
   private def isPossible(p: LogicalPlan): Boolean =
     !p.isInstanceOf[LocalAggregate] && DeferredErrors.in(p, AttributeSet.empty)(_.children).isEmpty
