@@ -51,8 +51,22 @@ private[aggregates] trait LocalPlace {
   /** The aggregate above all of them, None if there is only a join that asks for existence. */
   def aggregate: Option[Aggregate]
 
+  /** The functions that are computed of the rows. */
+  def computed: Seq[AggregateExpression]
+
   /** The highest operator, of rows that have been aggregated. */
   def rewritten(retained: Double): LogicalPlan
+
+  /**
+   * Whether the rows may be aggregated. Without keys a partition without rows would have a group. A column that the side computes
+   * for matching rows only would be computed for all.
+   */
+  def isPossible: Boolean = {
+    val buffers = computed.flatMap(_.aggregateFunction.aggBufferAttributes)
+    keys.nonEmpty && keys.forall(k => SplitAggregate.isExact(k.dataType)) &&
+    buffers.forall(b => UnsafeRow.isMutable(b.dataType)) && !side.isInstanceOf[LocalAggregate] &&
+    DeferredErrors.in(side, AttributeSet.empty)(_.children).isEmpty
+  }
 }
 
 /**
@@ -76,6 +90,7 @@ final private[aggregates] case class Place(
     passed: Seq[Passed]
 ) extends LocalPlace {
   def aggregate: Option[Aggregate] = Some(top)
+  def computed: Seq[AggregateExpression] = functions.flatMap(_._2.below)
 
   /**
    * The place after those of the inner joins above it that join the side with columns of fixed length alone, such as a date's
@@ -247,17 +262,6 @@ final private class AggregatePath(a: Aggregate, stats: LogicalPlan => Estimate) 
   private def at(child: LogicalPlan, here: Passed, fs: Functions, passed: Vector[Passed]): Seq[Place] = {
     val (keys, path) = (child.output.filter(here.neededBelow.contains), passed :+ here)
     val place = Place(a, child, keys, fs, path)
-    (place +: place.afterJoins.toSeq).filter(isPossible) ++ below(child, AttributeSet(keys), fs, path)
-  }
-
-  /**
-   * Without keys a partition without rows would have a group. A column that the side computes for matching rows only would be
-   * computed for all.
-   */
-  private def isPossible(p: Place): Boolean = {
-    val buffers = p.functions.flatMap(_._2.below).flatMap(_.aggregateFunction.aggBufferAttributes)
-    p.keys.nonEmpty && p.keys.forall(k => SplitAggregate.isExact(k.dataType)) &&
-    buffers.forall(b => UnsafeRow.isMutable(b.dataType)) && !p.side.isInstanceOf[LocalAggregate] &&
-    DeferredErrors.in(p.side, AttributeSet.empty)(_.children).isEmpty
+    (place +: place.afterJoins.toSeq).filter(_.isPossible) ++ below(child, AttributeSet(keys), fs, path)
   }
 }

@@ -1,10 +1,10 @@
 package org.apache.spark.sql.springbok.rules.aggregates
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{Max, Min}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Max, Min}
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, LeftAnti, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan}
-import org.apache.spark.sql.springbok.catalyst.{DeferredErrors, LocalAggregate}
+import org.apache.spark.sql.springbok.catalyst.LocalAggregate
 
 /**
  * The right side of a semi, anti or existence join, which asks only whether there is a matching row: of rows that are equal in the
@@ -31,12 +31,13 @@ final private[aggregates] case class ExistenceSide(
   def side: LogicalPlan = join.right
   def passed: Seq[Passed] = Seq(Passed(join, 1, join.outputSet))
   def aggregate: Option[Aggregate] = None
+  def computed: Seq[AggregateExpression] = compared.toSeq.flatMap(_.functions)
 
   def rewritten(retained: Double): Join = {
-    val ends = compared.toSeq.flatMap(_.ends)
+    val ends = computed.map(f => Alias(f, f.aggregateFunction.prettyName)())
     val local = LocalAggregate(retained, Aggregate(keys, keys ++ ends, side))
     val condition = compared.foldLeft(join.condition)((all, c) =>
-      all.map(_.transform { case e if e eq c.conjunct => c.ofEnds })
+      all.map(_.transform { case e if e eq c.conjunct => c.of(ends.map(_.toAttribute)) })
     )
     join.copy(right = local, condition = condition)
   }
@@ -44,8 +45,18 @@ final private[aggregates] case class ExistenceSide(
 
 private[aggregates] object ExistenceSide extends PredicateHelper {
 
-  /** A conjunct that compares a column, and the same of the smallest and the largest value. */
-  final case class Compared(conjunct: Expression, column: Attribute, ends: Seq[Alias], ofEnds: Expression)
+  /**
+   * A conjunct that compares a column.
+   *
+   * @param functions
+   *   those whose value stands for the column: its smallest value, its largest one, or both
+   */
+  final case class Compared(conjunct: Expression, column: Attribute, functions: Seq[AggregateExpression]) {
+
+    /** The conjunct of the functions' values. */
+    def of(values: Seq[Attribute]): Expression =
+      values.map(v => conjunct.transform { case a: Attribute if a.exprId == column.exprId => v }).reduce(Or(_, _))
+  }
 
   /** Whether a child of an operator is such a side. */
   def is(p: LogicalPlan, child: Int): Boolean = p match {
@@ -60,47 +71,30 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
       !conjuncts.exists(other => !(other eq c.conjunct) && other.references.contains(c.column))
     }
     keys = j.right.output.filter(a => condition.references.contains(a) && !found.exists(_.column == a))
-    if keys.nonEmpty && keys.forall(k => SplitAggregate.isExact(k.dataType)) && isPossible(j.right)
-  } yield ExistenceSide(j, keys, found, filtering)
-
-  private def isPossible(p: LogicalPlan): Boolean =
-    !p.isInstanceOf[LocalAggregate] && DeferredErrors.in(p, AttributeSet.empty)(_.children).isEmpty
+    side = ExistenceSide(j, keys, found, filtering) if side.isPossible
+  } yield side
 
   private def compared(conjunct: Expression, j: Join): Option[Compared] = {
-    def isColumn(a: Attribute) = j.right.outputSet.contains(a) && SplitAggregate.isExact(a.dataType) &&
-      UnsafeRow.isMutable(a.dataType)
-    def isOfLeft(e: Expression) = e.references.subsetOf(j.left.outputSet)
-    def of(a: Attribute, smallest: Boolean, largest: Boolean)(test: Attribute => Expression) = {
-      val ends = Seq(Min(a) -> smallest, Max(a) -> largest).collect { case (f, true) =>
-        Alias(f.toAggregateExpression(), f.prettyName)()
-      }
-      Compared(conjunct, a, ends, ends.map(e => test(e.toAttribute)).reduce(Or(_, _)))
+    def column(b: BinaryComparison) = (b.left, b.right) match {
+      case (a: Attribute, l) if isColumn(a, j) && l.references.subsetOf(j.left.outputSet) => Some(a)
+      case (l, a: Attribute) if isColumn(a, j) && l.references.subsetOf(j.left.outputSet) => Some(a)
+      case _ => None
     }
+    def of(b: BinaryComparison)(ends: Attribute => Seq[AggregateFunction]) =
+      column(b).map(a => Compared(conjunct, a, ends(a).map(_.toAggregateExpression())))
     conjunct match {
-      case Not(EqualTo(l, a: Attribute)) if isColumn(a) && isOfLeft(l) =>
-        Some(of(a, smallest = true, largest = true)(x => Not(EqualTo(l, x))))
-      case Not(EqualTo(a: Attribute, l)) if isColumn(a) && isOfLeft(l) =>
-        Some(of(a, smallest = true, largest = true)(x => Not(EqualTo(x, l))))
-      case b: BinaryComparison =>
-        ordered(b, isColumn, isOfLeft).map { case (a, smallest) =>
-          of(a, smallest, !smallest)(x => b.withNewChildren(b.children.map(e => if (e eq a) x else e)))
-        }
+      case Not(e: EqualTo) => of(e)(a => Seq(Min(a), Max(a)))
+      case b: LessThan => of(b)(a => Seq(smallestIf(b.left eq a, a)))
+      case b: LessThanOrEqual => of(b)(a => Seq(smallestIf(b.left eq a, a)))
+      case b: GreaterThan => of(b)(a => Seq(smallestIf(b.right eq a, a)))
+      case b: GreaterThanOrEqual => of(b)(a => Seq(smallestIf(b.right eq a, a)))
       case _ => None
     }
   }
 
-  /** The column that is compared, and whether a row matches if the one with the smallest value does. */
-  private def ordered(
-      b: BinaryComparison,
-      isColumn: Attribute => Boolean,
-      isOfLeft: Expression => Boolean
-  ): Option[(Attribute, Boolean)] = (b, b.left, b.right) match {
-    case (_: LessThan | _: LessThanOrEqual, a: Attribute, l) if isColumn(a) && isOfLeft(l) => Some(a -> true)
-    case (_: LessThan | _: LessThanOrEqual, l, a: Attribute) if isColumn(a) && isOfLeft(l) => Some(a -> false)
-    case (_: GreaterThan | _: GreaterThanOrEqual, a: Attribute, l) if isColumn(a) && isOfLeft(l) =>
-      Some(a -> false)
-    case (_: GreaterThan | _: GreaterThanOrEqual, l, a: Attribute) if isColumn(a) && isOfLeft(l) =>
-      Some(a -> true)
-    case _ => None
-  }
+  private def smallestIf(smallest: Boolean, a: Attribute): AggregateFunction =
+    if (smallest) Min(a) else Max(a)
+
+  private def isColumn(a: Attribute, j: Join): Boolean =
+    j.right.outputSet.contains(a) && SplitAggregate.isExact(a.dataType) && UnsafeRow.isMutable(a.dataType)
 }
