@@ -11,6 +11,7 @@ import org.apache.spark.sql.springbok.catalyst.{
   EqualPlans,
   ExpressionLabel,
   FileTable,
+  PruningSubqueries,
   RelationName,
   RowOrder
 }
@@ -29,8 +30,7 @@ final private[springbok] class JoinReorder(plan: LogicalPlan, query: => Planning
   }
   private lazy val cluster = Cluster.of(SparkSession.active.sparkContext, conf)
   private lazy val repeated = new RepeatedJoins(plan)
-  private lazy val prunes =
-    plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[DynamicPruning])))
+  private lazy val prunes = PruningSubqueries.of(plan).nonEmpty
   private lazy val ordered = RowOrder.matters(plan)
 
   def apply(): LogicalPlan = go(plan, limited = false)
