@@ -85,7 +85,11 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
   private lazy val equalToPruning = new EqualPlans(pruning)
 
   def apply(): LogicalPlan =
-    if (pruning.exists(_.exists(_.isInstanceOf[Aggregate])) || RowOrder.matters(plan) || OtherColumnarRules.all.nonEmpty) plan
+    if (
+      pruning.exists(_.exists(_.isInstanceOf[Aggregate])) || RowOrder.matters(
+        plan
+      ) || OtherColumnarRules.all.nonEmpty
+    ) plan
     else go(plan, limited = false, Nil)
 
   /**
@@ -152,11 +156,9 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
       case Some(c) => Reason.aggregateAbove(c.retained, c.spentNs / 1e6, c.savedNs / 1e6)
       case None => Reason.unknownGroups
     }
+    val groups = place.aggregate.fold[Seq[Expression]](place.keys)(_.groupingExpressions)
     DecidedAggregate(
-      place.aggregate
-        .fold[Seq[Expression]](place.keys)(_.groupingExpressions)
-        .map(ExpressionLabel(_))
-        .mkString(", "),
+      groups.map(ExpressionLabel(_)).mkString(", "),
       best.map(_ => RelationName(place.side)),
       cost.map(_.rows),
       cost.filter(_.retained > 0).map(c => c.rows * c.retained),
@@ -183,9 +185,8 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     case e: ExistenceSide if isSent(e.side) =>
       val values = e.keys.flatMap(stats(e.side).groups(_)).maxOption
       val left = e.filtering.flatMap(rows).minOption
-      rows(e.side).map { n =>
-        (for (l <- left; v <- values) yield n * math.min(1.0, l / math.max(1.0, v))).getOrElse(n)
-      }
+      val share = for (l <- left; v <- values) yield math.min(1.0, l / math.max(1.0, v))
+      rows(e.side).map(_ * share.getOrElse(1.0))
     case _ =>
       val joins = p.passed.collect { case Passed(j: Join, i, _) if !ExistenceSide.is(j, i) => j }
       rows(p.side).map(n => (n +: joins.flatMap(rows)).min)
@@ -196,12 +197,7 @@ final private class AggregatesOfPlan(plan: LogicalPlan, query: PlanningState, co
     GroupKeys(fixed.size, varying.size)
   }
 
-  /**
-   * What the joins and expansions above the place cost, and the aggregate.
-   *
-   * @param n
-   *   the rows that come to the place
-   */
+  /** What the joins and expansions above the place cost, and the aggregate, if `n` rows come to the place. */
   private def aboveNs(p: LocalPlace, n: Double): Option[Double] = {
     val passed = p.passed.collect {
       case Passed(j, i, _) if ExistenceSide.is(j, i) =>
@@ -254,8 +250,7 @@ final private case class LocalGroups(stats: PlanStats, place: LocalPlace) {
       val most = all.groups(a).getOrElse(inTask)
       Some(samples.get(a).fold(most)(s => math.min(most, s.distinct)))
     }
-    val combinations =
-      AggregateStats.combinations(place.keys.map(k => all.columns.get(k).map(_ => k)), all, values)
+    val combinations = AggregateStats.combinations(AggregateStats.known(place.keys, all), all, values)
     math.max(LocalAggregateCost.retained(inTask, combinations), groups.value / math.max(1.0, rows))
   }
 

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.aggregates
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, AggregateFunction, Max, Min}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateExpression, Max, Min}
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, LeftAnti, LeftSemi}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan}
 import org.apache.spark.sql.springbok.catalyst.LocalAggregate
@@ -45,17 +45,14 @@ final private[aggregates] case class ExistenceSide(
 
 private[aggregates] object ExistenceSide extends PredicateHelper {
 
-  /**
-   * A conjunct that compares a column.
-   *
-   * @param functions
-   *   those whose value stands for the column: its smallest value, its largest one, or both
-   */
+  /** A conjunct that compares a column, and what stands for the column: its smallest value, its largest one, or both. */
   final case class Compared(conjunct: Expression, column: Attribute, functions: Seq[AggregateExpression]) {
 
     /** The conjunct of the functions' values. */
     def of(values: Seq[Attribute]): Expression =
-      values.map(v => conjunct.transform { case a: Attribute if a.exprId == column.exprId => v }).reduce(Or(_, _))
+      values
+        .map(v => conjunct.transform { case a: Attribute if a.exprId == column.exprId => v })
+        .reduce(Or(_, _))
   }
 
   /** Whether a child of an operator is such a side. */
@@ -75,26 +72,27 @@ private[aggregates] object ExistenceSide extends PredicateHelper {
   } yield side
 
   private def compared(conjunct: Expression, j: Join): Option[Compared] = {
-    def column(b: BinaryComparison) = (b.left, b.right) match {
-      case (a: Attribute, l) if isColumn(a, j) && l.references.subsetOf(j.left.outputSet) => Some(a)
-      case (l, a: Attribute) if isColumn(a, j) && l.references.subsetOf(j.left.outputSet) => Some(a)
+    def isColumn(a: Attribute, other: Expression) = j.right.outputSet.contains(a) &&
+      SplitAggregate.isExact(a.dataType) && UnsafeRow.isMutable(a.dataType) &&
+      other.references.subsetOf(j.left.outputSet)
+    val operands = conjunct match {
+      case Not(e: EqualTo) => e.children
+      case other => other.children
+    }
+    val column = operands match {
+      case Seq(a: Attribute, l) if isColumn(a, l) => Some(a)
+      case Seq(l, a: Attribute) if isColumn(a, l) => Some(a)
       case _ => None
     }
-    def of(b: BinaryComparison)(ends: Attribute => Seq[AggregateFunction]) =
-      column(b).map(a => Compared(conjunct, a, ends(a).map(_.toAggregateExpression())))
-    conjunct match {
-      case Not(e: EqualTo) => of(e)(a => Seq(Min(a), Max(a)))
-      case b: LessThan => of(b)(a => Seq(smallestIf(b.left eq a, a)))
-      case b: LessThanOrEqual => of(b)(a => Seq(smallestIf(b.left eq a, a)))
-      case b: GreaterThan => of(b)(a => Seq(smallestIf(b.right eq a, a)))
-      case b: GreaterThanOrEqual => of(b)(a => Seq(smallestIf(b.right eq a, a)))
-      case _ => None
+    column.flatMap { a =>
+      val isFirst = operands.head eq a
+      val ends = conjunct match {
+        case Not(_: EqualTo) => Seq(Min(a), Max(a))
+        case _: LessThan | _: LessThanOrEqual => Seq(if (isFirst) Min(a) else Max(a))
+        case _: GreaterThan | _: GreaterThanOrEqual => Seq(if (isFirst) Max(a) else Min(a))
+        case _ => Nil
+      }
+      Option.when(ends.nonEmpty)(Compared(conjunct, a, ends.map(_.toAggregateExpression())))
     }
   }
-
-  private def smallestIf(smallest: Boolean, a: Attribute): AggregateFunction =
-    if (smallest) Min(a) else Max(a)
-
-  private def isColumn(a: Attribute, j: Join): Boolean =
-    j.right.outputSet.contains(a) && SplitAggregate.isExact(a.dataType) && UnsafeRow.isMutable(a.dataType)
 }

@@ -64,10 +64,7 @@ private[springbok] object AggregateStats {
   }
 
   private def groups(grouping: Seq[Expression], child: Estimate, rows: Rows): Rows = {
-    val keys = grouping.map {
-      case a: Attribute => child.columns.get(a).map(_ => a)
-      case _ => None
-    }
+    val keys = known(grouping, child)
     val counted = keys.forall(_.exists(child.counted(_).isDefined))
     // Unknown keys have no more groups than there are rows: half as many are expected.
     val expected = if (counted) rows else rows.copy(value = rows.value / 2, source = Source.Estimated)
@@ -76,12 +73,18 @@ private[springbok] object AggregateStats {
     expected.atMost(most).copy(value = Seq(expected.value, likely, most).min)
   }
 
+  /** The keys that are columns with statistics, None for the others. */
+  def known(by: Seq[Expression], child: Estimate): Seq[Option[Attribute]] = by.map {
+    case a: Attribute => child.columns.get(a).map(_ => a)
+    case _ => None
+  }
+
   /**
    * Most combinations of the keys' values. The columns of one table have no more combinations than the table has rows, and
    * one more where a join found no row.
    *
    * @param keys
-   *   None for those that have no statistics
+   *   as [[known]] gives them
    * @param values
    *   how many values a column has
    */
