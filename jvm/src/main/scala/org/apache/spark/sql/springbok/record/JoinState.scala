@@ -1,5 +1,7 @@
 package org.apache.spark.sql.springbok.record
 
+import java.util.concurrent.atomic.AtomicReference
+
 import scala.collection.concurrent.TrieMap
 
 import org.apache.spark.sql.catalyst.expressions.Expression
@@ -35,35 +37,26 @@ final class JoinState(
   lazy val condition: JoinTexts = texts
   def id: Int = number
 
-  @volatile private var first = Option.empty[JoinDecision]
-  @volatile private var last = Option.empty[JoinDecision]
+  private val strategy = new AtomicReference(JoinStrategies())
+  private val filter = new AtomicReference(JoinFilters())
+
+  /** How it is executed, as decided so far. */
+  def strategies: JoinStrategies = strategy.get
+
+  /** What has been decided about its filters so far. */
+  def filters: JoinFilters = filter.get
+
+  /** Replaces what was decided about its strategy in one step. */
+  def decide(change: JoinStrategies => JoinStrategies): Unit = strategy.updateAndGet(change(_)): Unit
+
+  /** Replaces what was decided about its filters in one step, and returns what held before. */
+  def place(change: JoinFilters => JoinFilters): JoinFilters = filter.getAndUpdate(change(_))
 
   /** What the first planning decided. */
-  def planned: Option[JoinDecision] = first
+  def planned: Option[JoinDecision] = strategies.planned
 
   /** What the last planning decided. */
-  def latest: Option[JoinDecision] = last
-
-  /** The join as the last planning of adaptive execution decided it. */
-  @volatile var revised: Option[Revised] = None
-
-  /** Bytes of the rows of the broadcast that the join makes; of a shared broadcast, this join's part. */
-  @volatile var heldBytes: Double = 0
-
-  /** Whether the join's hint is Springbok's. Adaptive execution sets hints of its own, which stay. */
-  @volatile var hinted: Boolean = false
-
-  /** The side that its first runtime filters were made from. Scans may wait for it. */
-  @volatile var filterSource: Option[JoinSide] = None
-
-  /** Whether the join has been planned physically. */
-  @volatile var firstPlanned: Boolean = false
-
-  /** Whether it has filters that no scan waits for. */
-  @volatile var lateFilters: Boolean = false
-
-  /** Whether scans wait for the filters that were placed from a key, by the conjunct's number. */
-  val scansWait: TrieMap[Int, ScanWait] = TrieMap.empty
+  def latest: Option[JoinDecision] = strategies.latest
 
   /** The wait of scans for the stage that its filters come from. */
   val stageWait: StageWait = new StageWait
@@ -80,26 +73,61 @@ final class JoinState(
    */
   private[springbok] def numberOf(values: Sides[Expression], range: Option[Comparison]): Int =
     conjuncts.synchronized(conjuncts.getOrElseUpdate((values.map(_.canonicalized), range), conjuncts.size))
+}
 
-  private val pushed = TrieMap.empty[Int, Unit]
-
-  /** Whether nobody has asked before for the keys of this conjunct, to tell scans of them. */
-  def firstPush(conjunct: Int): Boolean = pushed.putIfAbsent(conjunct, ()).isEmpty
-
-  /** The side whose groups have an exchange of their own, and why. */
-  @volatile var separated: Option[(JoinSide, Reason)] = None
+/**
+ * How a join is executed, as its plannings have decided so far.
+ *
+ * @param planned,
+ *   latest what the first and the last planning decided
+ * @param revised
+ *   the join as the last planning of adaptive execution decided it
+ * @param hinted
+ *   whether the join's hint is Springbok's. Adaptive execution sets hints of its own, which stay
+ * @param heldBytes
+ *   bytes of the rows of the broadcast that the join makes; of a shared broadcast, this join's part
+ */
+final case class JoinStrategies(
+    planned: Option[JoinDecision] = None,
+    latest: Option[JoinDecision] = None,
+    revised: Option[Revised] = None,
+    hinted: Boolean = false,
+    heldBytes: Double = 0
+) {
 
   /** Whether the last decision counts on filters of joins above. */
   def filteredAbove: Boolean =
-    last.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
+    latest.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
 
-  /** Takes note of a planning's decision. */
-  def decide(d: JoinDecision, held: Double): Unit = {
-    first = first.orElse(Some(d))
-    last = Some(d)
-    heldBytes = held
-  }
+  /** With a planning's decision. */
+  def decided(d: JoinDecision, held: Double): JoinStrategies =
+    copy(planned = planned.orElse(Some(d)), latest = Some(d), heldBytes = held)
 }
+
+/**
+ * What the physical plannings of a join have decided about its filters so far.
+ *
+ * @param searched
+ *   whether a planning has looked for filters
+ * @param source
+ *   the side that its first filters were made from. Scans may wait for it
+ * @param late
+ *   whether it has filters that no scan waits for
+ * @param separated
+ *   the side whose groups have an exchange of their own, and why
+ * @param waits
+ *   whether scans wait for the filters of a key, by the conjunct's number
+ * @param pushed
+ *   the numbers of the conjuncts whose keys have been pushed down to scans
+ */
+final case class JoinFilters(
+    searched: Boolean = false,
+    source: Option[JoinSide] = None,
+    late: Boolean = false,
+    separated: Option[(JoinSide, Reason)] = None,
+    waits: Map[Int, ScanWait] = Map.empty,
+    pushed: Set[Int] = Set.empty
+)
 
 /** The condition of a join: its keys, and the conjuncts that are not equalities of keys. */
 final case class JoinTexts(leftKeys: Seq[String], rightKeys: Seq[String], other: Option[String])

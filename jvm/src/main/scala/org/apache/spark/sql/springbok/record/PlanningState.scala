@@ -120,7 +120,7 @@ final class PlanningState extends FailureLog {
   def joins: Seq[JoinState] = root.synchronized(root.joinStates.toList)
 
   /** Bytes of the broadcasts of all joins but this one. */
-  def heldBeside(join: JoinState): Double = joins.filter(_ ne join).map(_.heldBytes).sum
+  def heldBeside(join: JoinState): Double = joins.filter(_ ne join).map(_.strategies.heldBytes).sum
 
   override def failed(rule: String, e: Throwable): Unit = decisions.failed(rule, e)
 }
@@ -261,7 +261,7 @@ private[springbok] object RunningQueries {
 
   /** Bytes of the rows that the broadcasts of all queries but this one hold. */
   def heldBeside(query: PlanningState): Double =
-    states.filter(_ ne query.root).flatMap(_.joins).map(_.heldBytes).sum
+    states.filter(_ ne query.root).flatMap(_.joins).map(_.strategies.heldBytes).sum
 
   private def states: Seq[PlanningState] = {
     // Spark forgets an execution as soon as it has ended.

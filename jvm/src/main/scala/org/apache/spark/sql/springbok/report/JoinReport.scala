@@ -80,7 +80,7 @@ final private[springbok] class JoinReport(
       revised = numbers.ran && before.isDefined && before != node.map(n => described(join(n))),
       before = before,
       reason = d.map(x => ReasonEntry(x.choice.reason)),
-      notes = (d.toSeq.flatMap(_.notes) ++ j.separated.map(_._2)).map(ReasonEntry(_)),
+      notes = (d.toSeq.flatMap(_.notes) ++ j.filters.separated.map(_._2)).map(ReasonEntry(_)),
       memoryBytes = node.flatMap(memory(j, _)),
       left = SideEntry.unknown,
       right = SideEntry.unknown

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf, JoinConf}
 import org.apache.spark.sql.springbok.physical.LateFilterPoll.{FinalPoll, Poll}
 import org.apache.spark.sql.springbok.record.PlanningState
@@ -72,7 +72,7 @@ class LateFilterSuite extends SpringbokTest {
       }
     }
 
-  test("row by row, without generated code") {
+  test("row by row, without generated code", Slow) {
     val interpreted =
       Seq("spark.sql.codegen.wholeStage" -> "false", "spark.sql.codegen.factoryMode" -> "NO_CODEGEN")
     for (codegen <- Seq(Nil, interpreted.take(1), interpreted); key <- Seq("k", "name"))
@@ -139,7 +139,7 @@ class LateFilterSuite extends SpringbokTest {
 
   // A shuffled join has its keys in the order of its input's partitioning, and a broadcast join in the query's. The filter of
   // the first key once was made of the second key's values.
-  test("a join of two keys whose order changes when it becomes a broadcast join while the scan runs") {
+  test("a join of two keys whose order changes when it becomes a broadcast join while the scan runs", Slow) {
     // One task waits for the filters, and another one makes the broadcast.
     spark
       .range(0, 50 * rows, 1, 1)
@@ -243,7 +243,7 @@ class LateFilterSuite extends SpringbokTest {
         "ON f.v = m.g"
     val df = same(sql)
     def late(df: DataFrame) =
-      PlanningState.of(execution(df).optimizedPlan).get.joins.exists(_.lateFilters)
+      PlanningState.of(execution(df).optimizedPlan).get.joins.exists(_.filters.late)
     assert(used(df).nonEmpty && !late(df))
     conf(ClusterConf.EXECUTORS.key -> "100", ClusterConf.CORES.key -> "8") {
       val df = same(sql)

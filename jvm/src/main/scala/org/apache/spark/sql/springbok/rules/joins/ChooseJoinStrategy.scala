@@ -61,8 +61,8 @@ private[joins] object ApplyHint {
    */
   def apply(j: Join, state: JoinState, chosen: Strategy, decided: Option[JoinDecision]): Join = {
     // Springbok's own earlier hint gives way to the query's.
-    val hint = of(chosen).getOrElse(if (state.hinted) state.userHint else j.hint)
-    state.hinted = chosen != Strategy.Spark
+    val hint = of(chosen).getOrElse(if (state.strategies.hinted) state.userHint else j.hint)
+    state.decide(_.copy(hinted = chosen != Strategy.Spark))
     val before = j.getTagValue(JoinState.decisionTag)
     val now = decided.filterNot(d => before.exists(_.choice == d.choice)).orElse(before)
     // If adaptive execution rejects this planning, the plan that it keeps still has the node with the old decision.

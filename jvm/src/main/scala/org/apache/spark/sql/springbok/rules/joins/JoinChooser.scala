@@ -32,16 +32,14 @@ final private[joins] class JoinChooser(private val planning: JoinPlanning) {
   /** The join with the first decision about it. */
   def choose(j: Join, above: FiltersAbove, query: PlanningState): Join = {
     budget.startDeciding(j)
-    val state = JoinStates.add(j, query)
-    val decision = decide(j, above, state)
-    state.decide(decision, budget.held(j, state, decision))
-    ApplyHint(j, state, decision.choice.chosen, Some(decision))
+    revise(j, above, JoinStates.add(j, query))
   }
 
   /** The join as decided anew after a stage has finished. */
   def revise(j: Join, above: FiltersAbove, state: JoinState): Join = {
     val decision = decide(j, above, state)
-    state.decide(decision, budget.held(j, state, decision))
+    val held = budget.held(j, state, decision)
+    state.decide(_.decided(decision, held))
     ApplyHint(j, state, decision.choice.chosen, Some(decision))
   }
 

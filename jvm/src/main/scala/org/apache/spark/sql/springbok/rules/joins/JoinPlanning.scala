@@ -147,7 +147,7 @@ private[joins] object JoinStates {
       case j: Join if JoinState.isMissing(j) =>
         for (r <- added(j, query)) {
           val undecided = JoinDecision(JoinChoice.spark(Constraint.RuleFailed), None, None, None)
-          r.decide(undecided, held = 0)
+          r.decide(_.decided(undecided, held = 0))
           j.setTagValue(JoinState.tag, r)
           j.setTagValue(JoinState.decisionTag, undecided)
         }

@@ -28,11 +28,11 @@ object ReviseJoinStrategy extends Rule[LogicalPlan] {
     lazy val all = finished(plan)
     JoinChooser.decide(plan, query) { (j, above, chooser) =>
       JoinState.of(j).fold(j) { state =>
-        val stages = if (state.filteredAbove) all else finished(j)
-        if (state.revised.exists(_.stands(j, stages))) j
+        val stages = if (state.strategies.filteredAbove) all else finished(j)
+        if (state.strategies.revised.exists(_.stands(j, stages))) j
         else {
           val decided = if (isSettled(j)) settled(j, state) else chooser().revise(j, above, state)
-          state.revised = Some(Revised(decided, stages))
+          state.decide(_.copy(revised = Some(Revised(decided, stages))))
           decided
         }
       }

@@ -75,7 +75,7 @@ final private[springbok] class FilterDirection(
       }
     )
     // Sizes that become known later never reverse a chosen direction: scans have been held up for it.
-    val before = JoinState.of(j).flatMap(_.filterSource).filter(usable.contains)
+    val before = JoinState.of(j).flatMap(_.filters.source).filter(usable.contains)
     // A side that the query wants to be filtered is not the creation side.
     val hinted = usable.filter(s => RelationHint.wants(j, s.other.index))
     // Nor is a side that has all keys of the other one.

@@ -76,7 +76,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
    * planned, and each filter has been decided or is known to be obsolete.
    */
   private def isOver(plan: SparkPlan, query: PlanningState): Boolean = {
-    def open(s: JoinState) = !s.firstPlanned || s.separated.isDefined || s.lateFilters
+    def open(s: JoinState) = !s.filters.searched || s.filters.separated.isDefined || s.filters.late
     def pending(f: FilterRecord) = f.state match {
       case p: FilterState.Placed => p.obsolete.isEmpty
       case _ => false
@@ -95,7 +95,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       filters.commit()
       placed
     } else {
-      unused.foreach(_.separated = None)
+      unused.foreach(_.place(_.copy(separated = None)): Unit)
       filters.discard()
       place(plan, query, stats)
     }

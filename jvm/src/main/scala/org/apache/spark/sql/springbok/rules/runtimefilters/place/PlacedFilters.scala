@@ -61,11 +61,11 @@ final private[springbok] class PlacedFilters(
   def commit(): Unit = {
     query.filters.commit(changes.toSeq)
     for (c <- passed; join = c.key.side.state) {
-      if (!c.targets.forall(c.waits)) join.lateFilters = true
+      if (!c.targets.forall(c.waits)) join.place(_.copy(late = true)): Unit
       if (c.scansWait) join.stageWait.mayLose(planning.waiting.mostIdleMs(c))
     }
     val sides = passed.map(c => c.key.side.state -> c.key.side.side).toMap
-    for ((join, side) <- sides if join.filterSource.isEmpty) join.filterSource = Some(side)
+    for ((join, side) <- sides) join.place(f => f.copy(source = f.source.orElse(Some(side)))): Unit
   }
 
   /** The walk is not committed: its new filters do not exist. */
@@ -93,7 +93,8 @@ final private[springbok] class PlacedFilters(
 
   private def placed(c: Candidate): PlacedKey = {
     passed += c
-    c.waiting.foreach(c.key.side.state.scansWait.putIfAbsent(c.key.on.index, _))
+    for (w <- c.waiting)
+      c.key.side.state.place(f => f.copy(waits = Map(c.key.on.index -> w) ++ f.waits)): Unit
     val filters = c.targets.map(t => t.column.exprId -> info(c, t, record(c, t))).distinctBy(_._1)
     // What a late filter retains depends on when it arrives.
     val retained = c.key.retained.filter(_ => c.scansWait)
@@ -150,7 +151,7 @@ final private[springbok] case class StartedFilter(
 final private[springbok] class StartedFilters(planning: FilterPlanning) {
 
   /** Joins that got late filters in an earlier planning: no scans of other joins can have started without their filters. */
-  private val joins = planning.query.joins.filter(_.lateFilters).map(_.id).toSet
+  private val joins = planning.query.joins.filter(_.filters.late).map(_.id).toSet
 
   /**
    * The started filters of a join. Each planning looks for them, because it may be their build side that has just finished:

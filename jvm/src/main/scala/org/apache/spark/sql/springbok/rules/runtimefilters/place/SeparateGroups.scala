@@ -61,22 +61,23 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
     for ((_, same) <- readers.groupBy(_.groups.canonicalized)) {
       val (benefit, cost) = (same.map(_.benefitMs).sum, costMs(same.head.groups))
       if (same.exists(_.hinted) || benefit >= cost)
-        for (r <- same) r.join.separated = Some((r.side, Reason.groupsSeparated(cost, benefit)))
+        for (r <- same; why = Reason.groupsSeparated(cost, benefit))
+          r.join.place(_.copy(separated = Some((r.side, why)))): Unit
     }
-    joins.foreach { case (_, state) => state.firstPlanned = true }
-    if (!joins.exists(_._2.separated.isDefined)) plan
+    joins.foreach { case (_, state) => state.place(_.copy(searched = true)): Unit }
+    if (!joins.exists(_._2.filters.separated.isDefined)) plan
     else {
       val result = plan.transformUp { case j: ShuffledJoin => withExchange(j) }
       // Of two joins above the same groups, the lower one has the exchange.
       val made = result.collect { case e: Exchange => SeparateStage.joinOf(e) }.flatten
-      readers.map(_.join).filterNot(made.contains).foreach(_.separated = None)
+      readers.map(_.join).filterNot(made.contains).foreach(_.place(_.copy(separated = None)): Unit)
       result
     }
   }
 
   private def withExchange(j: ShuffledJoin): SparkPlan = {
     val separated =
-      for (state <- JoinState.of(j); (side, _) <- state.separated; g <- groups(j, side)) yield {
+      for (state <- JoinState.of(j); (side, _) <- state.filters.separated; g <- groups(j, side)) yield {
         val exchange = ShuffleExchangeExec(g.partitioning, g.groups)
         SeparateStage.mark(exchange, state)
         val child = if (g.order.isEmpty) exchange else SortExec(g.order, global = false, exchange)
@@ -103,7 +104,7 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
 
   /** The groups of a join that is planned for the first time, and what their filter would save. */
   private def reader(j: BaseJoinExec, state: JoinState): Option[Reader] = j match {
-    case s: ShuffledJoin if !state.firstPlanned =>
+    case s: ShuffledJoin if !state.filters.searched =>
       val found = FilterDirection.creationSides(s.joinType).flatMap(side => groups(s, side).map(side -> _))
       if (found.isEmpty || hasSelectiveFilter(s)) None
       else found.flatMap { case (side, g) => reader(s, state, side, g) }.maxByOption(_.benefitMs)

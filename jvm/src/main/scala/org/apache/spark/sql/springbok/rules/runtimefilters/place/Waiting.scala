@@ -24,7 +24,7 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
   /** Whether scans wait for the filters of a key. The answer holds until the build side has finished, when no scan waits. */
   def scansWait(key: CreationKey, benefitMs: Double): ScanWait = {
     val (join, index) = (key.side.state, key.on.index)
-    val decided = join.scansWait.get(index)
+    val decided = join.filters.waits.get(index)
     setting match {
       case _ if key.hinted && !join.stageWait.isOver => ScanWait(waits = true, benefitMs)
       case _ if BuildSides.finished(key.exchange) =>
