@@ -32,8 +32,8 @@ _PACKAGE = "org.apache.spark.sql.springbok."
 
 
 def scala(line: lines.Line, whole: bool) -> dict[str, Counter[str]]:
-    """The Scala tests on a line, one of each rule and operator or the whole: passed, skipped and failed, by package."""
-    which = f"-l {_PACKAGE}Slow" if whole else f"-n {_PACKAGE}Smoke"
+    """The Scala tests on a line, one of each rule and operator or all: passed, skipped and failed, by package."""
+    which = "" if whole else f"-n {_PACKAGE}Smoke"
     found: dict[str, Counter[str]] = {}
     for suite in suites(line, "scala", f"-- {which}", () if whole else ("-Dsuites=smoke",)):
         package = suite.get("name", "").removeprefix(_PACKAGE).rpartition(".")[0] or "top"

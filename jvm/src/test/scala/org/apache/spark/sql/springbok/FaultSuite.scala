@@ -31,7 +31,7 @@ class FaultSuite extends SpringbokTest {
   private def answer: Seq[String] = off(sorted(spark.sql(query("none", "none", "MERGE")).collect()))
 
   // Adaptive execution found the broadcast below the join and as what its scan waits for, and reported its failure twice.
-  test("rows of a broadcast that fail raise Spark's own error") {
+  test("rows of a broadcast that fail raise Spark's own error", Slow) {
     val failing =
       """SELECT /*+ BROADCAST(f), RUNTIME_FILTER(f) */ f.v, q FROM (SELECT k, v, 100 / (v % 13) AS q FROM fact) f
                      |JOIN mid m ON f.k = m.k""".stripMargin
@@ -50,7 +50,7 @@ class FaultSuite extends SpringbokTest {
 
   // A build side with `row_number` or `lag` was once taken for deterministic. Computed again after an
   // executor was lost, it may hold keys that its filter never saw.
-  test("a build side that picks among ties gives no filter: computed again, it may pick others") {
+  test("a build side that picks among ties gives no filter: computed again, it may pick others", Slow) {
     def build(function: String) =
       s"""SELECT /*+ MERGE(m) */ f.k, count(*) FROM fact f
          |RIGHT JOIN (SELECT k FROM (SELECT k, $function AS n FROM mid) WHERE n < 3) m ON f.k = m.k GROUP BY f.k""".stripMargin
@@ -75,7 +75,8 @@ class FaultSuite extends SpringbokTest {
   // Groups chosen by a floating-point sum or by `percentile_approx` were once expected to be the same when
   // computed again.
   test(
-    "groups chosen by an aggregate that depends on the order of its rows give no filter; carried along it does no harm"
+    "groups chosen by an aggregate that depends on the order of its rows give no filter; carried along it does no harm",
+    Slow
   ) {
     def outcome(groups: String) = {
       val df = spark.sql(

@@ -71,7 +71,7 @@ object TestContext {
   }
 }
 
-/** Tests that take long and say little that the other tests do not say; `make test` leaves them out. */
+/** Tests that take more than 6 s beside others. `make test` leaves them out, CI runs them. */
 object Slow extends org.scalatest.Tag("org.apache.spark.sql.springbok.Slow")
 
 /** One test of each rule and operator: what runs on every Spark line in CI. */

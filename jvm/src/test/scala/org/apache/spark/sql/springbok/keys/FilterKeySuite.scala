@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.keys
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
-import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, SpringbokConf}
 
 /** Which keys and scans filters serve: every type that an equi-join compares, expressions, every kind of scan. */
@@ -132,7 +132,7 @@ class FilterKeySuite extends SpringbokTest {
     }
   }
 
-  test("cached tables are filtered row by row, and filter others") {
+  test("cached tables are filtered row by row, and filter others", Slow) {
     val path = folder.resolve("fact").toString
     spark.read.parquet(path).createOrReplaceTempView("cachedfact")
     spark.sql("SELECT * FROM dim WHERE grp < 2").createOrReplaceTempView("cacheddim")
@@ -179,7 +179,7 @@ class FilterKeySuite extends SpringbokTest {
 
   // A filter between a cached table and the projections above it once made adaptive execution take the
   // filter's build side for the table, and the query failed. Fuzzing found it (seeds 500 and 501).
-  test("a cached table below a filter is not taken for the build side of its runtime filter") {
+  test("a cached table below a filter is not taken for the build side of its runtime filter", Slow) {
     spark.sql("CACHE TABLE kept AS SELECT * FROM fact WHERE id < 30000")
     val left =
       "SELECT m.str, f.id FROM (SELECT DISTINCT num FROM fact WHERE few < 5) x JOIN dim m ON x.num = m.num " +

@@ -5,7 +5,7 @@ import java.util.concurrent.{CountDownLatch, TimeUnit}
 import scala.util.Try
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
 
 /** Scans that depend on the stage of a build side: what they wait for, how long, and what the user sees if it fails. */
@@ -83,7 +83,7 @@ class FilterDependencySuite extends SpringbokTest {
   }
 
   // Nothing else made adaptive execution look again: the subquery waited for ever.
-  test("a build side that has finished for another part of the query") {
+  test("a build side that has finished for another part of the query", Slow) {
     val joined = "fact f JOIN (SELECT k FROM mid WHERE g = 7) m ON f.k = m.k"
     val sql = s"SELECT /*+ MERGE(m) */ f.k, sum(v) AS s FROM $joined GROUP BY f.k " +
       s"HAVING s > (SELECT /*+ MERGE(m) */ sum(v) * 0.0001 FROM $joined)"

@@ -4,7 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
 import org.apache.spark.sql.execution.ExpandExec
 import org.apache.spark.sql.execution.aggregate.HashAggregateExec
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.LocalAggregate
 import org.apache.spark.sql.springbok.conf.{AggregateConf, ReorderConf, SpringbokConf}
 import org.scalatest.Assertion
@@ -90,7 +90,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     }
   }
 
-  test("functions and types", Smoke) {
+  test("functions and types", Smoke, Slow) {
     split(
       byName("count(*), count(n), count(n, price), sum(tiny), sum(small), sum(n), sum(price), sum(amount)")
     )
@@ -151,7 +151,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT name, sum(n) FROM sales s JOIN customers x ON s.zero = x.zero AND s.id = x.c GROUP BY name")
   }
 
-  test("outer, semi and anti joins, null-safe keys and further conditions") {
+  test("outer, semi and anti joins, null-safe keys and further conditions", Slow) {
     val functions = "count(*), count(n), sum(price), min(n), max(at), bit_or(n), avg(price)"
     split(byName(functions, "LEFT JOIN"))
     split(byName(functions, "RIGHT JOIN"))
@@ -179,7 +179,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT c, count(n) FROM customers FULL JOIN sales ON customer = c GROUP BY c")
   }
 
-  test("a row of the other side that is repeated, several joins, and aggregates of all rows") {
+  test("a row of the other side that is repeated, several joins, and aggregates of all rows", Slow) {
     split("SELECT month, sum(n), count(*), avg(price) FROM sales JOIN days ON day = d GROUP BY month")
     split(
       "SELECT name, month, sum(n), count(*) FROM sales JOIN customers ON customer = c JOIN days ON day = d GROUP BY name, month"
@@ -194,7 +194,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT sum(n), count(*) FROM sales CROSS JOIN days")
   }
 
-  test("joins that give the query a key are moved below the aggregate of the tasks") {
+  test("joins that give the query a key are moved below the aggregate of the tasks", Slow) {
     // The rows of a ticket have different items of few kinds. Spark joins customers first.
     table(
       "items",
@@ -213,7 +213,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     conf(shuffled: _*)(split(s"$sql AND m + i > 500 GROUP BY name, m ORDER BY m, name"))
   }
 
-  test("conditions on columns of the other side are tested above") {
+  test("conditions on columns of the other side are tested above", Slow) {
     def when(c: String) =
       s"sum(CASE WHEN $c THEN price END), sum(CASE WHEN $c THEN n ELSE NULL END), count(CASE WHEN $c THEN n END), " +
         s"count(CASE WHEN $c THEN 1 END), max(if($c, price, null)), avg(CASE WHEN $c THEN price END), min(n)"
@@ -224,7 +224,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     split(byName(s"${when("city IN ('city 1', 'city 3')")}, ${when("n > 100")}"))
   }
 
-  test("DISTINCT, set operations, and keys that are computed") {
+  test("DISTINCT, set operations, and keys that are computed", Slow) {
     split("SELECT DISTINCT name, day FROM sales JOIN customers ON customer = c")
     split(
       "SELECT name FROM sales JOIN customers ON customer = c INTERSECT SELECT name FROM customers WHERE city > 'city 3'"
@@ -235,7 +235,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     split("SELECT upper(name), max(item) FROM sales JOIN customers ON customer = c GROUP BY 1 ORDER BY 1")
   }
 
-  test("subqueries, without adaptive execution, and without generated code") {
+  test("subqueries, without adaptive execution, and without generated code", Slow) {
     val sql = "SELECT name, sum(n) FROM sales JOIN customers ON customer = c GROUP BY name " +
       "HAVING sum(n) > (SELECT avg(s) FROM (SELECT sum(small) s FROM sales JOIN customers ON customer = c GROUP BY name))"
     split(sql)
@@ -249,7 +249,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     conf("spark.sql.TungstenAggregate.testFallbackStartsAt" -> "1000,2000")(split(sql))
   }
 
-  test("ROLLUP, CUBE and GROUPING SETS repeat the rows that tasks leave", Smoke) {
+  test("ROLLUP, CUBE and GROUPING SETS repeat the rows that tasks leave", Smoke, Slow) {
     val functions = "sum(n), count(*), avg(n), max(price), sum(price) FILTER (WHERE flag)"
     val joined = "FROM sales JOIN customers ON customer = c"
     Seq(
@@ -273,7 +273,7 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT day, sum(DISTINCT n), count(DISTINCT item), max(text) FROM sales GROUP BY day")
   }
 
-  test("semi, anti and existence joins get each key of their right side once", Smoke) {
+  test("semi, anti and existence joins get each key of their right side once", Smoke, Slow) {
     val first = same("SELECT c FROM customers WHERE EXISTS (SELECT 1 FROM sales WHERE customer = c)")
     assert(keys(first) == Seq(Seq("customer")))
     assert(record(first).decisions.aggregates.map(_.reason.code) == Seq("AGGREGATED_FIRST"))
@@ -291,7 +291,11 @@ class AggregateBelowJoinsSuite extends SpringbokTest {
     whole("SELECT c FROM customers WHERE c IN (SELECT customer FROM sales) LIMIT 3")
   }
 
-  test("of a column that is compared in one conjunct, the smallest and the largest value suffice", Smoke) {
+  test(
+    "of a column that is compared in one conjunct, the smallest and the largest value suffice",
+    Smoke,
+    Slow
+  ) {
     def compared(condition: String, exists: String = "EXISTS"): Set[Seq[String]] = forced {
       val sql =
         s"FROM sales s WHERE id % 16 = 1 AND $exists (SELECT 1 FROM sales t WHERE t.day = s.day AND $condition)"

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.guard
 import java.nio.file.{Files, Path}
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.Fingerprint
 import org.apache.spark.sql.springbok.conf.{GuardConf, SpringbokConf}
 import org.apache.spark.sql.springbok.record.PlanningState
@@ -39,7 +39,7 @@ class LeaveGuardedSuite extends SpringbokTest {
 
   private def fingerprint(sql: String): String = Fingerprint.of(execution(spark.sql(sql)).analyzed)
 
-  test("the hint SPRINGBOK_OFF leaves the whole statement to Spark", Smoke) {
+  test("the hint SPRINGBOK_OFF leaves the whole statement to Spark", Smoke, Slow) {
     conf(shuffled: _*) {
       assert(used(same(join)).nonEmpty)
       left("HINTED_OFF", join.replace("SELECT", "SELECT /*+ SPRINGBOK_OFF */"), join)
@@ -100,7 +100,7 @@ class LeaveGuardedSuite extends SpringbokTest {
     assert(LastReports.last(spark, 1).map(ReportJson.read).head.query.fingerprint.contains(id))
   }
 
-  test("listed queries are left to Spark, by a setting and by a file that is read again", Smoke) {
+  test("listed queries are left to Spark, by a setting and by a file that is read again", Smoke, Slow) {
     val other = join.replace("g < 5", "g < 7")
     val file = Files.createTempFile("excluded", ".txt")
     conf(shuffled: _*) {

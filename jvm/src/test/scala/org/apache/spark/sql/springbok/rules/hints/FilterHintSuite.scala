@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.hints
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** What a query itself says of runtime filters. */
@@ -17,7 +17,7 @@ class FilterHintSuite extends SpringbokTest {
   private val from =
     "FROM fact f JOIN mid m ON f.mid_id = m.mid_id JOIN dim d ON m.dim_id = d.dim_id WHERE d.g = 3"
 
-  test("NO_RUNTIME_FILTER_TARGET keeps the filters of all joins above away from a relation") {
+  test("NO_RUNTIME_FILTER_TARGET keeps the filters of all joins above away from a relation", Slow) {
     conf(shuffled: _*) {
       assert(targets(same(s"SELECT count(*), sum(v) $from")) == Set("fact", "mid"))
       for (
@@ -53,7 +53,7 @@ class FilterHintSuite extends SpringbokTest {
     }
   }
 
-  test("RUNTIME_FILTER makes a filter from the keys of its relation, which the costs refuse", Smoke) {
+  test("RUNTIME_FILTER makes a filter from the keys of its relation, which the costs refuse", Smoke, Slow) {
     val all = "FROM fact f JOIN mid m ON f.mid_id = m.mid_id"
     def hinted(hint: String, from: String = all) = targets(same(s"SELECT /*+ $hint */ count(*) $from"))
     conf(shuffled: _*) {
@@ -75,7 +75,7 @@ class FilterHintSuite extends SpringbokTest {
   }
 
   // A hint that had been renamed once failed the query.
-  test("no hint fails a query, whatever its name and parameters are") {
+  test("no hint fails a query, whatever its name and parameters are", Slow) {
     for (
       hint <- Seq(
         "NO_RUNTIME_FILTER(f)",

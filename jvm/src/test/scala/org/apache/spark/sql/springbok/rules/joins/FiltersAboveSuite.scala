@@ -1,6 +1,6 @@
 package org.apache.spark.sql.springbok.rules.joins
 
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.Strategy
 import org.apache.spark.sql.springbok.record.JoinDecision
@@ -92,7 +92,7 @@ class FiltersAboveSuite extends SpringbokTest {
     never.foreach(setting => conf(setting)(assert(notes(planned(upper)).isEmpty, setting)))
   }
 
-  test("a filter counts once where two sides have its column, and where their join has one as well") {
+  test("a filter counts once where two sides have its column, and where their join has one as well", Slow) {
     val sql =
       """SELECT count(*), sum(a.v) FROM cast_list a JOIN cast_list b ON a.movie = b.movie AND a.person = b.person
                 |JOIN movie m ON b.movie = m.movie WHERE m.year = 7""".stripMargin

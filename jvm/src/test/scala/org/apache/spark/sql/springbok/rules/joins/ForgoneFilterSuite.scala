@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.joins
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{FilterConf, JoinConf}
 import org.apache.spark.sql.springbok.cost.JoinInput
 
@@ -36,7 +36,7 @@ class ForgoneFilterSuite extends SpringbokTest {
 
   // A broadcast was once charged for a filter that is too small to be made. Both sides were shuffled instead,
   // and 27 million rows of a third table with them (TPC-DS q54).
-  test("it costs nothing where no filter could go there") {
+  test("it costs nothing where no filter could go there", Slow) {
     val none = Seq(
       groups.replace("JOIN (", "FULL OUTER JOIN ("),
       groups.replace("p.k = g.k", "p.k = g.m"),

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.{JoinSide, SharedExchanges, Sides}
 import org.apache.spark.sql.springbok.conf.{FilterConf, ReorderConf}
 import org.apache.spark.sql.springbok.keys.FilterKey
@@ -109,7 +109,7 @@ class KeyTraceSuite extends SpringbokTest {
 
   private lazy val random = RandomQuery.seeds.flatMap(n => traced(new RandomQuery(new Random(n)).sql))
 
-  test("filters go to the scans of random plans that joins expect them at") {
+  test("filters go to the scans of random plans that joins expect them at", Slow) {
     for (t <- random; why <- t.differences) assert(why.isDefined, t.text)
     val same = random.filter(_.differences.isEmpty)
     assert(same.count(_.reached) > 100 && same.count(!_.reached) > 20)

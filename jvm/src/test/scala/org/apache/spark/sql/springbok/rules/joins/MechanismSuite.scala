@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.joins
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.{BuildLeft, BuildRight}
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.catalyst.SparkAdaptive
 import org.apache.spark.sql.springbok.conf.{AggregateConf, ClusterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Strategy
@@ -37,7 +37,7 @@ class MechanismSuite extends SpringbokTest {
   /** Spark's own threshold is out of the way: what is broadcast is Springbok's choice. */
   private val off: (String, String) = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
 
-  test("joins without equality: the smaller side is held, within the limits") {
+  test("joins without equality: the smaller side is held, within the limits", Slow) {
     conf(off) {
       def built(sql: String) = joins(same(sql)).collect { case n: BroadcastNestedLoopJoinExec => n.buildSide }
       assert(built("SELECT count(*) FROM medium m JOIN small s ON m.g < s.g") == Seq(BuildRight))
@@ -159,7 +159,7 @@ class MechanismSuite extends SpringbokTest {
   private def honoured(hint: String, notes: Seq[String]): Boolean =
     notes.isEmpty || hint.contains(",")
 
-  test("SHUFFLE forbids a broadcast and leaves the rest to the costs", Smoke) {
+  test("SHUFFLE forbids a broadcast and leaves the rest to the costs", Smoke, Slow) {
     def df(hint: String, kind: String = "JOIN", on: String = "b.k = s.k") =
       same(s"SELECT /*+ $hint */ count(*), max(b.t) FROM big b $kind small s ON $on")
     assert(joins(df("BROADCAST(x)")).head.isInstanceOf[BroadcastHashJoinExec])
@@ -229,7 +229,7 @@ class MechanismSuite extends SpringbokTest {
     }
   }
 
-  test("hints without equality: only a broadcast or a cartesian product can be followed") {
+  test("hints without equality: only a broadcast or a cartesian product can be followed", Slow) {
     def df(hint: String, kind: String = "JOIN") =
       same(s"SELECT /*+ $hint(s) */ count(*) FROM medium m $kind small s ON m.g < s.g")
     assert(noted(df("MERGE")) == Seq("HINT_IGNORED"))
@@ -239,7 +239,11 @@ class MechanismSuite extends SpringbokTest {
     assert(decision(df("BROADCAST")).choice.reason.code == "USER_HINT")
   }
 
-  test("a broadcast planned on a wrong estimate becomes a shuffle when its side turns out too big", Smoke) {
+  test(
+    "a broadcast planned on a wrong estimate becomes a shuffle when its side turns out too big",
+    Smoke,
+    Slow
+  ) {
     val build = "SELECT a.id AS k, b.id % 100 AS g, count(*) AS n FROM skewed a JOIN skewed b ON a.k = b.k " +
       "GROUP BY a.id, b.id % 100"
     val sql = s"SELECT count(*), sum(n), max(t) FROM big x JOIN ($build) y ON x.k = y.k"
@@ -259,7 +263,7 @@ class MechanismSuite extends SpringbokTest {
 
   // A build side that is a join was once broadcast in the belief that its key is unique. Skewed keys gave
   // hundreds of times the rows, and the driver ran out of memory.
-  test("a broadcast of a join whose keys only look unique is not made") {
+  test("a broadcast of a join whose keys only look unique is not made", Slow) {
     // As many keys as rows by their range, and nearly all rows have one of them.
     val build = "SELECT a.id AS k, b.id AS g FROM skewed a JOIN skewed b ON a.k = b.k WHERE a.id < 1000"
     val sql = s"SELECT count(*), sum(y.g), max(t) FROM big x JOIN ($build) y ON x.k = y.k"

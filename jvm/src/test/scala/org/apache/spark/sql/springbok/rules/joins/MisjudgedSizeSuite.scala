@@ -4,7 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, FilterConf, JoinConf, StatsConf}
 import org.apache.spark.sql.springbok.cost.Distribution
 import org.apache.spark.sql.springbok.reason.Reason
@@ -93,7 +93,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
   }
 
   // Arrays, maps and structs once counted as one element a row, so a side of gigabytes looked like megabytes.
-  test("arrays are as wide as their elements") {
+  test("arrays are as wide as their elements", Slow) {
     val sql = "SELECT count(*), max(size(v.a)) FROM facts f JOIN vectors v ON f.k = v.k"
     val side = decision("SELECT f.k, v.a FROM facts f JOIN vectors v ON f.k = v.k").input.get.right
     assert(side.rowBytes > 500 * 8 && side.rowBytes < 500 * 20)
@@ -111,7 +111,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
   }
 
   // 400,000 rows of `rpad(c, 4000, ' ')` were once broadcast as if they took a few bytes, and filled the driver's heap.
-  test("what nothing bounds is shuffled first, and broadcast if its bytes turn out to be few") {
+  test("what nothing bounds is shuffled first, and broadcast if its bytes turn out to be few", Slow) {
     def sql(x: String) =
       s"SELECT count(*), max(length(e.x)) FROM facts f JOIN (SELECT k, $x AS x FROM few) e ON f.k = e.k"
     conf("spark.sql.autoBroadcastJoinThreshold" -> "1k", JoinConf.BROADCAST_BYTES_LIMIT.key -> "200k") {
@@ -177,7 +177,7 @@ class MisjudgedSizeSuite extends SpringbokTest {
   }
 
   // Each of several joins by one key once built a hash table as large as one task may hold.
-  test("the hash tables of joins by one key are counted together, as they are in one stage") {
+  test("the hash tables of joins by one key are counted together, as they are in one stage", Slow) {
     val part = "SELECT k, max(v) AS v FROM facts GROUP BY k"
     // The group by between them keeps the rows in place, and needs no order that a merge would give.
     val sql = "SELECT count(*), max(x.t), sum(x.v + b.v) FROM (SELECT e.k, max(e.t) AS t, max(a.v) AS v " +

@@ -6,7 +6,7 @@ import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, Logical
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, JoinConf}
 import org.apache.spark.sql.springbok.record.JoinDecision
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.ChunkedSource
@@ -58,7 +58,7 @@ class PredictedPartitioningSuite extends SpringbokTest {
   private def join(l: String, r: String, on: String = "l.k = r.k", kind: String = "") =
     s"SELECT l.x, r.g FROM $l l $kind JOIN $r r ON $on"
 
-  test("two tables with the same buckets: colocate, in every type of join", Smoke) {
+  test("two tables with the same buckets: colocate, in every type of join", Smoke, Slow) {
     for (kind <- Seq("", "LEFT", "RIGHT", "FULL"))
       check(join("b8", "c8", kind = kind), "colocate", 0)
     check("SELECT x FROM b8 l LEFT SEMI JOIN c8 r ON l.k = r.k", "colocate", 0)
@@ -72,7 +72,7 @@ class PredictedPartitioningSuite extends SpringbokTest {
     check(join("b8", "b4"), "bucket shuffle", 1)
   }
 
-  test("tables that their connectors store by the join's key: colocate") {
+  test("tables that their connectors store by the join's key: colocate", Slow) {
     for (name <- Seq("stored", "stored_too"))
       spark.read
         .format(classOf[ChunkedSource].getName)
@@ -120,7 +120,7 @@ class PredictedPartitioningSuite extends SpringbokTest {
       }
   }
 
-  test("aggregates, windows and joins below on the same keys") {
+  test("aggregates, windows and joins below on the same keys", Slow) {
     val sums = "(SELECT k, sum(x) AS g FROM plain GROUP BY k)"
     check(join("plain", sums), "bucket shuffle", 2)
     check(join("(SELECT k, max(x) AS x FROM plain GROUP BY k)", sums), "colocate", 2)

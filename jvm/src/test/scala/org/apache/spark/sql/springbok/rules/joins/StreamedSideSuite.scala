@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, Expression, 
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ClusterConf, PlanningConf, ReorderConf}
 import org.apache.spark.sql.springbok.cost.{Constraint, JoinChoice, Strategy}
 import org.apache.spark.sql.springbok.record.JoinDecision
@@ -106,7 +106,8 @@ class StreamedSideSuite extends SpringbokTest {
 
   // SPARK-52873: without it, a hash table has one row for each key, and the condition tests only this one.
   test(
-    "a semi join whose condition reads more of the other side than a computed key is no shuffled hash join"
+    "a semi join whose condition reads more of the other side than a computed key is no shuffled hash join",
+    Slow
   ) {
     val sql =
       "SELECT count(*) FROM attributes a LEFT SEMI JOIN (SELECT t FROM attributes WHERE n < 5000) b " +

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.shuffles
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.{ExchangeConf, FilterConf}
 import org.apache.spark.sql.springbok.cost.ShuffleWriteCost
 
@@ -48,7 +48,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
     }
   }
 
-  test("many rows are not sorted, nor is a side that meets them") {
+  test("many rows are not sorted, nor is a side that meets them", Slow) {
     table("large", "SELECT id, hash(id) AS k FROM range(3000000)")
     conf(partitioned: _*) {
       val df = same("SELECT count(*), sum(l.id) FROM large l LEFT JOIN dim d ON l.k = d.k")
@@ -95,7 +95,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
     plain(110, "spark.sql.adaptive.enabled" -> "false")
   }
 
-  test("a bucketed table is not shuffled for it") {
+  test("a bucketed table is not shuffled for it", Slow) {
     spark
       .table("fact")
       .coalesce(1)
@@ -140,7 +140,7 @@ class ChooseShuffleWriterSuite extends SpringbokTest {
     }
   }
 
-  test("range partitioning, outer joins, unions and cached tables") {
+  test("range partitioning, outer joins, unions and cached tables", Slow) {
     conf(partitioned: _*) {
       val joined = "SELECT f.id, d.label FROM fact f FULL JOIN dim d ON f.k = d.k AND d.label > 3"
       assert(partitions(same(joined)).toSet == Set(201))

@@ -85,7 +85,10 @@ class ConnectorSuite extends SpringbokTest {
     }
   }
 
-  test("an update that rewrites whole groups of rows changes and keeps what it does without Springbok") {
+  test(
+    "an update that rewrites whole groups of rows changes and keeps what it does without Springbok",
+    Slow
+  ) {
     def updated(name: String): Seq[String] = {
       spark.sql(s"CREATE TABLE rewritten.$name (id BIGINT, day INT, v BIGINT) PARTITIONED BY (day)")
       spark.sql(s"INSERT INTO rewritten.$name SELECT * FROM ($rows) WHERE id < 5000")
@@ -122,7 +125,8 @@ class ConnectorSuite extends SpringbokTest {
 
   // Where a scan of 10 GB or more is shuffled, Spark's bloom filter once kept ours from a table sorted by date.
   test(
-    "Spark's own bloom filter is followed by another one on the same key only where the scan skips files"
+    "Spark's own bloom filter is followed by another one on the same key only where the scan skips files",
+    Slow
   ) {
     val bloom = "spark.sql.optimizer.runtime.bloomFilter."
     val theirs = Seq(
@@ -144,7 +148,7 @@ class ConnectorSuite extends SpringbokTest {
     }
   }
 
-  test("a Delta table's rows are counted by its files' footers, its partitions by their names") {
+  test("a Delta table's rows are counted by its files' footers, its partitions by their names", Slow) {
     val table = execution(spark.table("fact")).optimizedPlan.collectFirst { case r: LogicalRelation => r }.get
     val known = new PlanStats()(table)
     // Of a hundred files some are opened.
@@ -154,7 +158,7 @@ class ConnectorSuite extends SpringbokTest {
     assert(!known.columns.values.exists(_.uniqueness.proven))
   }
 
-  test("Delta files of partitions that no key is in are not read") {
+  test("Delta files of partitions that no key is in are not read", Slow) {
     conf(shuffled: _*) {
       val df = same(byMonth("fact"))
       assert(used(df).nonEmpty, why(df))

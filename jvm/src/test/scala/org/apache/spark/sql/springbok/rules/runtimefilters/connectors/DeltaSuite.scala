@@ -60,7 +60,7 @@ class DeltaSuite extends FactAndDimTest {
     }
 
   // Delta 3.2 and 3.3 write the smallest and largest timestamp up to 59 s late where an offset has seconds.
-  test("a log is not asked for timestamps of days when offsets had seconds") {
+  test("a log is not asked for timestamps of days when offsets had seconds", Slow) {
     val location = folder.resolve("delta").resolve("old_times")
     def times(from: Int) = s"id, timestamp_seconds(-1600000000 + $from + id * 60) AS ts"
     spark.sql(
@@ -116,7 +116,7 @@ class DeltaSuite extends FactAndDimTest {
       assert(all == 1 || files(df) < all, (all, files(df), why(df)))
     }
 
-  test("generated columns") {
+  test("generated columns", Slow) {
     val location = folder.resolve("delta").resolve("generated")
     io.delta.tables.DeltaTable
       .create(spark)
@@ -169,7 +169,7 @@ class DeltaSuite extends FactAndDimTest {
     }
   }
 
-  test("deleted rows stay deleted, also where columns were renamed") {
+  test("deleted rows stay deleted, also where columns were renamed", Slow) {
     delta(
       "deleted",
       properties = "'delta.enableDeletionVectors' = 'true', 'delta.columnMapping.mode' = 'name'"
@@ -185,7 +185,7 @@ class DeltaSuite extends FactAndDimTest {
     }
   }
 
-  test("rows are counted by the log, less the deleted ones") {
+  test("rows are counted by the log, less the deleted ones", Slow) {
     delta("counted", properties = "'delta.enableDeletionVectors' = 'true'")
     spark.sql("DELETE FROM counted WHERE id % 5 = 0")
     def rows(where: String) =
@@ -198,7 +198,7 @@ class DeltaSuite extends FactAndDimTest {
 
   private def leaf(sql: String) = execution(spark.sql(sql)).optimizedPlan.collectLeaves().head
 
-  test("an older version, and the changes between versions") {
+  test("an older version, and the changes between versions", Slow) {
     delta("travelled", properties = "'delta.enableChangeDataFeed' = 'true'")
     spark.sql("DELETE FROM travelled WHERE id % 2 = 0")
     spark.sql("UPDATE travelled SET tens = -1 WHERE id % 5 = 0")
@@ -219,7 +219,7 @@ class DeltaSuite extends FactAndDimTest {
   for (vectors <- Seq(true, false))
     test(
       s"what is written is the same as without Springbok, with deletion vectors: $vectors",
-      Seq(Smoke).filter(_ => vectors): _*
+      Slow +: Seq(Smoke).filter(_ => vectors): _*
     ) {
       def changed(name: String): Seq[String] = {
         delta(name, properties = s"'delta.enableDeletionVectors' = '$vectors'")
@@ -283,7 +283,7 @@ class DeltaSuite extends FactAndDimTest {
     assert(insert.output.find(_.column == "id").exists(_.sources.forall(_.endsWith("dim`.k"))), insert.output)
   }
 
-  test("a report says what UPDATE and DELETE write, and from which columns") {
+  test("a report says what UPDATE and DELETE write, and from which columns", Slow) {
     delta("changed", clauses = "PARTITIONED BY (day)")
     def report(sql: String) = SpringbokReport.of(execution(spark.sql(sql)))
     val update = report("UPDATE changed SET tens = i + 1, code = 'x' WHERE id < 50")

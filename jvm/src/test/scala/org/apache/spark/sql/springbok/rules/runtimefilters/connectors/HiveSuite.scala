@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.Smoke
+import org.apache.spark.sql.springbok.{Slow, Smoke}
 import org.apache.spark.sql.springbok.catalyst.HiveScan
 import org.apache.spark.sql.springbok.report.SpringbokReport
 import org.apache.spark.sql.springbok.rules.runtimefilters.place.SparkFilters
@@ -160,7 +160,7 @@ class HiveSuite extends FactAndDimTest {
     SparkFilters.pruning(s).exists(_.toString.contains("dynamicpruning"))
   }.contains(true)
 
-  test("Spark's dynamic partition pruning goes on as without Springbok") {
+  test("Spark's dynamic partition pruning goes on as without Springbok", Slow) {
     table("days", "SELECT DISTINCT day, CAST(dayofmonth(day) AS BIGINT) AS n FROM dim WHERE id < 2000")
     val queries = Seq(
       "SELECT f.id, d.n FROM parted f JOIN days d ON f.day = d.day WHERE d.n IN (3, 5)",
@@ -184,7 +184,7 @@ class HiveSuite extends FactAndDimTest {
     assert(passed(shuffledOnly) == 200, why(shuffledOnly))
   }
 
-  test("what is written to Hive tables is the same as without Springbok", Smoke) {
+  test("what is written to Hive tables is the same as without Springbok", Smoke, Slow) {
     def written(name: String): Seq[String] = {
       val join = "FROM texts f JOIN dim d ON f.id = d.id WHERE d.k BETWEEN"
       spark.sql(s"CREATE TABLE $name STORED AS TEXTFILE AS SELECT f.id, f.code, d.grp $join 100 AND 300")

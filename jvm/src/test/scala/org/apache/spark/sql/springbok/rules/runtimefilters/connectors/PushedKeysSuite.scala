@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.connectors
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.{EqualNullSafe, Literal}
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.springbok.{SparkFeatures, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.stats.estimate.ValueRange
 import org.apache.spark.sql.springbok.stats.source.{RowGroup, TableFooters}
 
@@ -117,7 +117,7 @@ class PushedKeysSuite extends SpringbokTest {
 
   // A day before the Gregorian calendar was once pushed to Parquet as another day, and row groups with
   // matches were skipped.
-  test("days that Java's old calendar leaves out are not pushed as others") {
+  test("days that Java's old calendar leaves out are not pushed as others", Slow) {
     // Spark pushes a literal of such a day, so they are chosen by another column.
     for (which <- Seq("g = 36", "g BETWEEN 36 AND 66")) {
       val sql =

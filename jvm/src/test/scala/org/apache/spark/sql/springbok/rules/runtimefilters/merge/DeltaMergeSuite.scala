@@ -135,7 +135,7 @@ class DeltaMergeSuite extends MergeTest {
     assert(spark.sql("SELECT * FROM by_method WHERE tens = -1").count() == 100)
   }
 
-  test("a source of Delta is read at one version") {
+  test("a source of Delta is read at one version", Slow) {
     target("source", "")
     target("into", "")
     val query = "(SELECT id AS k, code AS c FROM source WHERE id BETWEEN 7000 AND 7100)"
@@ -172,7 +172,7 @@ class DeltaMergeSuite extends MergeTest {
   }
 
   // The row would be inserted a second time: its key is in none of the ranges.
-  test("a source that gets another row after its keys were read") {
+  test("a source that gets another row after its keys were read", Slow) {
     spark.sql("CREATE TABLE growing USING delta AS SELECT * FROM few")
     spark.table("few").write.parquet(folder.resolve("growing_files").toString)
     spark.read.parquet(folder.resolve("growing_files").toString).createOrReplaceTempView("growing_files")

@@ -142,7 +142,7 @@ abstract class MergeTest extends SpringbokTest {
     assert(found.exists(r => r.code == code && r.text.contains(why)), (source, found))
   }
 
-  test("matched rows are updated, others inserted", Smoke) {
+  test("matched rows are updated, others inserted", Smoke, Slow) {
     val m = merged()(of("both"))
     assert(
       m.code == "CONDITION_ADDED" && m.reason.exists(_.text.contains("110 of id, ranges: 2")),
@@ -167,7 +167,7 @@ abstract class MergeTest extends SpringbokTest {
     )
   }
 
-  test("keys that are null match nothing")(added("nulls"))
+  test("keys that are null match nothing", Slow)(added("nulls"))
 
   test("keys that are compared with <=> are not used", Slow) {
     kept("TARGET_KEPT", "no plain column", "nulls", on = "t.id <=> s.k")
@@ -180,7 +180,7 @@ abstract class MergeTest extends SpringbokTest {
     assert(m.rows.isLeft)
   }
 
-  test("composite keys") {
+  test("composite keys", Slow) {
     val m = merged()(of("both", on = "t.tens = s.k DIV 10 AND s.k = t.id"))
     assert(m.reason.exists(r => r.text.contains("of id") && r.text.contains("of tens")), m.reason)
   }
@@ -210,17 +210,17 @@ abstract class MergeTest extends SpringbokTest {
     kept("TARGET_KEPT", "no plain column", "few", on = "t.x = CAST(s.k AS DOUBLE)")
   )
 
-  test("scattered keys become one range, which skips nothing") {
+  test("scattered keys become one range, which skips nothing", Slow) {
     val m = merged(skips = false)(of("scattered"))
     assert(m.reason.exists(_.text.contains("100 of id, ranges: 1")), m.reason)
   }
 
-  test("rows that are not matched by the source") {
+  test("rows that are not matched by the source", Slow) {
     val m = merged()(of("both", clauses = s"$upsert WHEN NOT MATCHED BY SOURCE AND t.id < 50 THEN DELETE"))
     assert(m.code == "TARGET_KEPT" && m.reason.exists(_.text.contains("NOT MATCHED BY SOURCE")), m.reason)
   }
 
-  test("sources that may differ when they are read again") {
+  test("sources that may differ when they are read again", Slow) {
     for (
       (source, why) <- Seq(
         "(SELECT * FROM many WHERE rand() < 0.5)" -> "expressions that may differ",
@@ -263,7 +263,7 @@ abstract class MergeTest extends SpringbokTest {
     kept("SOURCE_KEPT", "are read twice", "(SELECT id AS k, 'x' AS c FROM range(1000000) WHERE id < 10)")
   }
 
-  test("a failure leaves the statement as it is") {
+  test("a failure leaves the statement as it is", Slow) {
     conf(SpringbokConf.FAIL_IN.key -> "PruneMergeTarget")(merged()(of("both")))
   }
 }

@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /**
@@ -93,7 +93,7 @@ class ColocatedSourceSuite extends SpringbokTest {
 
   // A filter once read an exchange in the middle of an aggregate. Adaptive execution put a copy of that stage
   // in place of the whole aggregate, and partial groups were the answer.
-  test("below an aggregate or a window's limit there is no source, whichever side it is on") {
+  test("below an aggregate or a window's limit there is no source, whichever side it is on", Slow) {
     // Several tasks have groups of the same key: an aggregate that got lost would show.
     conf("spark.sql.files.maxPartitionBytes" -> "4000", FilterConf.SEPARATE.key -> "false") {
       val groups = "SELECT k, count(*) AS n FROM many GROUP BY k"

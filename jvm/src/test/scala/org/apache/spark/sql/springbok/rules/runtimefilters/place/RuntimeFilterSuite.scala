@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
-import org.apache.spark.sql.springbok.{Smoke, SparkFeatures, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Each case: answers as without Springbok, and the filter in the plan that ran, or the reason why there is none. */
@@ -59,7 +59,7 @@ class RuntimeFilterSuite extends SpringbokTest {
       } else assert(filters.nonEmpty || declined(df).nonEmpty)
     }
 
-  test("several hops: dim -> mid -> fact, each built from the already filtered side", Smoke) {
+  test("several hops: dim -> mid -> fact, each built from the already filtered side", Smoke, Slow) {
     val sql =
       """SELECT d.name, sum(f.v) FROM fact f JOIN mid m ON f.mid_id = m.mid_id JOIN dim d ON m.dim_id = d.dim_id
                 |WHERE d.name = 'n7' GROUP BY d.name""".stripMargin

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.exchange.Exchange
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
@@ -68,7 +68,7 @@ class SeparateGroupsSuite extends SpringbokTest {
     assert(filtered(same(s"SELECT /*+ SHUFFLE_HASH(b), RUNTIME_FILTER_TARGET(b) */ $sql")).isEmpty)
   }
 
-  test("it is done where it is worth a shuffle, and nowhere else") {
+  test("it is done where it is worth a shuffle, and nowhere else", Slow) {
     val sql = s"SELECT count(*), sum(b.v) FROM big b LEFT SEMI JOIN $few g ON b.k = g.k"
     val all =
       "SELECT count(*), sum(b.v) FROM big b LEFT SEMI JOIN (SELECT k FROM fact GROUP BY k) g ON b.k = g.k"

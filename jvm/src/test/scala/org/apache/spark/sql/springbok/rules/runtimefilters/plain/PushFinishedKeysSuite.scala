@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.plain
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.report.SpringbokReport
 
@@ -69,7 +69,7 @@ class PushFinishedKeysSuite extends SpringbokTest {
   private def pushed(df: DataFrame): Int =
     SpringbokReport.of(execution(df)).filters.count(_.pushed.contains("predicate"))
 
-  test("joins that drop unmatched rows, through operators that a filter may pass") {
+  test("joins that drop unmatched rows, through operators that a filter may pass", Slow) {
     val k = "(SELECT * FROM keys WHERE g = 3) k"
     plain {
       for (

@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.SpringbokTest
+import org.apache.spark.sql.springbok.{Slow, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** Keys that are a column plus or minus a constant, at the ends of the column's type, where they overflow. */
@@ -67,7 +67,7 @@ class LinearKeyEndsSuite extends SpringbokTest {
       }
     }
 
-  test("days at the ends of what dates can be") {
+  test("days at the ends of what dates can be", Slow) {
     val days = Seq(
       "-2147483648",
       "-2147483640",

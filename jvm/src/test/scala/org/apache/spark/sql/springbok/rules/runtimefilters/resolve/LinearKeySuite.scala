@@ -1,7 +1,7 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.springbok.{Smoke, SparkFeatures, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SparkFeatures, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.TriedKey
 
@@ -145,7 +145,7 @@ class LinearKeySuite extends SpringbokTest {
       }
   }
 
-  test("comparisons") {
+  test("comparisons", Slow) {
     for ((name, from) <- Seq("low" -> 2000, "high" -> 25000))
       table(name, s"SELECT CAST(id AS INT) AS num, -CAST(id AS INT) AS minus FROM range($from, $from + 101)")
     for (

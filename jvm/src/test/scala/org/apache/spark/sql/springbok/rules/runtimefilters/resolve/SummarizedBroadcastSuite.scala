@@ -3,7 +3,7 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.resolve
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.springbok.SummarizeKeysExec
-import org.apache.spark.sql.springbok.{Smoke, SpringbokTest}
+import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
 import org.apache.spark.sql.springbok.conf.FilterConf
 
 /** The keys of a large broadcast are summarized by its tasks, and those of a small one are read by the driver. */
@@ -54,7 +54,7 @@ class SummarizedBroadcastSuite extends SpringbokTest {
     )
   }
 
-  test("keys of two columns, of strings, and null-safe ones") {
+  test("keys of two columns, of strings, and null-safe ones", Slow) {
     for (
       on <- Seq(
         "f.k = b.k AND f.small = b.small",
