@@ -120,6 +120,7 @@ def _checks(labels: list[str], results: dict[str, Any]) -> dict[str, list[Any]]:
     suites = json.loads(SUITES.read_text())
     rows = {title: [results[x].get("checks", {}).get(key, "-") for x in labels] for key, title in CHECKS.items()}
     rows["`make spark-suites`"] = [_suites(suites.get(x)) for x in labels]
+    rows["The same in shadow mode"] = [_suites(suites.get(f"{x}-shadow")) for x in labels]
     return rows
 
 

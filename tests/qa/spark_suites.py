@@ -32,7 +32,12 @@ EXPLAINED = POM.parent / "explained.json"
 EXTENSION = "org.apache.spark.sql.springbok.SpringbokExtensions"
 
 _ON = [f"-Dspark.sql.extensions={EXTENSION}", "-Dspringbok.testing=true"]
-ARMS = {"off": [], "on": _ON, "filters": [*_ON, "-Dspark.springbok.join.enabled=false"]}
+ARMS = {
+    "off": [],
+    "on": _ON,
+    "filters": [*_ON, "-Dspark.springbok.join.enabled=false"],
+    "shadow": [*_ON, "-Dspark.springbok.shadow=true"],
+}
 SQL = "org.apache.spark.sql."
 SUITES = [
     "JoinSuite",
@@ -144,15 +149,15 @@ def is_assertion(suite: str, failure: str) -> bool:
     return failure.startswith("TestFailedException: ") and "Results do not match" not in failure
 
 
-def judged(line: Line, suite: str, springbok: Path, heap: str, why: dict[str, str]) -> dict[str, Any]:
+def judged(line: Line, suite: str, springbok: Path, heap: str, why: dict[str, str], arm: str) -> dict[str, Any]:
     """How a suite's tests end with Springbok, and why those that fail do."""
-    on = run(line, suite, "on", springbok, heap, [])
+    on = run(line, suite, arm, springbok, heap, [])
     failed = sorted(t for t, r in on.items() if r not in ("passed", "ignored"))
     off = run(line, suite, "off", springbok, heap, failed) if failed else {}
     both = [t for t in failed if off.get(t) != "passed"]
     only_on = [t for t in failed if t not in both]
     unknown = [t for t in only_on if t not in why]
-    without = run(line, suite, "filters", springbok, heap, unknown) if unknown else {}
+    without = run(line, suite, "filters", springbok, heap, unknown) if unknown and arm == "on" else {}
     strategy = {t: on[t] for t in unknown if without.get(t) == "passed" and is_assertion(suite, on[t])}
     return {
         "tests": sum(r != "ignored" for r in on.values()),
@@ -170,6 +175,7 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", default=SUITES)
     parser.add_argument("--line", default="current", help="such as 4.1")
     parser.add_argument("--heap", default="2g")
+    parser.add_argument("--shadow", action="store_true", help="in shadow mode, in which every test must end as without")
     args = parser.parse_args()
     line = chosen([args.line])[0]
     springbok = jar.build([line.label])[0]
@@ -178,8 +184,9 @@ def main() -> int:
     different = 0
     for suite in args.suites:
         start = time.monotonic()
-        result = judged(line, suite, springbok, args.heap, explained.get(suite, {}))
-        results.setdefault(line.label, {})[suite] = result
+        arm, label = ("shadow", f"{line.label}-shadow") if args.shadow else ("on", line.label)
+        result = judged(line, suite, springbok, args.heap, {} if args.shadow else explained.get(suite, {}), arm)
+        results.setdefault(label, {})[suite] = result
         different += len(result["unexplained"])
         print(f"{suite}: {json.dumps(result, indent=1)} {time.monotonic() - start:.0f} s", flush=True)
         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
