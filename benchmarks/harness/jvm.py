@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,6 +39,13 @@ def files_listed(spark: SparkSession) -> int:
     """How many files Spark has listed since the JVM started."""
     jvm: Any = spark._jvm
     return int(jvm.org.apache.spark.metrics.source.HiveCatalogMetrics.METRIC_FILES_DISCOVERED().getCount())
+
+
+def cpu_s(spark: SparkSession) -> float:
+    """User and system time in seconds of the JVM, of which this process is the parent."""
+    gateway: Any = spark._sc._gateway
+    fields = Path(f"/proc/{gateway.proc.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _package(spark: SparkSession) -> Any:

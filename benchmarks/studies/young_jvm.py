@@ -7,16 +7,15 @@ CPU seconds are those of the JVM: other load of the machine changes them less th
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
 from springbok.errors import SpringbokError
 from springbok.session import configure
 
+from benchmarks.harness import jvm
 from benchmarks.harness.fresh import fresh
 from benchmarks.harness.results import Table, ratios
 from benchmarks.studies.young_jobs import JOBS, SOURCES, Queries
@@ -82,18 +81,12 @@ def once(job: str, on: bool, folder: str, master: str, memory: str) -> dict[str,
     """A job in this process: its answer, its seconds, and those until its session was there."""
     start = time.perf_counter()
     spark = _session(folder, master, memory, on)
-    made, made_cpu = time.perf_counter() - start, _cpu_s(spark)
+    made, made_cpu = time.perf_counter() - start, jvm.cpu_s(spark)
     for name in SOURCES:
         spark.read.parquet(f"{folder}/{name}").createOrReplaceTempView(name)
     queries = Queries(spark)
     answer = JOBS[job](queries)
-    wall, cpu = time.perf_counter() - start, _cpu_s(spark)
+    wall, cpu = time.perf_counter() - start, jvm.cpu_s(spark)
     spark.stop()
     times = {"wall_s": wall, "cpu_s": cpu, "session_s": made, "session_cpu_s": made_cpu}
     return {"answer": answer, "queries": queries.ran} | {key: round(value, 2) for key, value in times.items()}
-
-
-def _cpu_s(spark: Any) -> float:
-    """User and system time of the JVM, of which this process is the parent."""
-    fields = Path(f"/proc/{spark._sc._gateway.proc.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
