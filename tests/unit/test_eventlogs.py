@@ -137,13 +137,20 @@ def test_rows_after_another_condition_say_nothing_about_keys() -> None:
     [
         ({"failed": True}, "it failed"),
         ({"streaming": True}, "streaming"),
-        ({"end": 0, "start": -900}, "less than a second"),
         ({"conf": {"spark.sql.extensions": "org.apache.spark.sql.springbok.SpringbokExtensions"}}, "already"),
     ],
 )
 def test_what_speaks_against_it(fields: dict[str, Any], said: str) -> None:
     found = findings.finding(_changed(**fields))
     assert found and said in found.against[0] and found.causes == () and found.ratios == (1, 1)
+
+
+def test_a_stage_takes_its_time_however_few_its_rows_are() -> None:
+    short = _changed(end=900, start=0)
+    for stage in short.stages.values():
+        stage.begin, stage.end = 0, 33
+    assert (found := findings.finding(short)) and "less than a second" in found.against[0]
+    assert expected(short, plan(short)).least == 0.9
 
 
 def test_rows_of_text_files_are_unknown() -> None:

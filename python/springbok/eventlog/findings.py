@@ -99,11 +99,11 @@ def _against(e: Execution, operators: list[Operator], joins: list[Operator]) -> 
         "Springbok planned it already": e.springbok,
         "it failed": e.failed,
         "it is a streaming query, which Springbok leaves alone": e.streaming,
-        "it takes less than a second": e.seconds < 1,
         "another engine executes it": any(_NATIVE.match(o.name) for o in operators),
         "row counts are unknown (CSV, JSON, text, JDBC), so Spark plans it": bool(scans) and all(uncounted),
     }
     notes = {
+        "it takes less than a second, most of it to plan and schedule": e.seconds < 1,
         "adaptive execution is off, so there are no runtime filters": not e.adaptive,
         "a key is computed by user code": bool(USER_CODE.search(keys)),
         "row counts of some tables are unknown (CSV, JSON, text, JDBC)": any(uncounted),

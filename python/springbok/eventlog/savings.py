@@ -26,8 +26,8 @@ _LEAST_MS, _OPERATOR_MS, _JOIN_MS = 5, 0.1, 1.5
 # ShuffleWriteCost: ns to write a file for each partition, and to sort a row instead, and the partitions that allow it.
 _FILE, _SORT_WRITTEN, _PARTITIONS = 600e3, 120, range(101, 201)
 _WRITTEN = re.compile(r", (\d+)\), ENSURE_REQUIREMENTS")
-# The share of the run time that a filter must save to be told of.
-_WORTH_TELLING = 0.02
+# CostConstants.stageNs in s: a stage without rows. The share of the run time that a filter must save to be named.
+_STAGE_S, _WORTH_NAMING = 0.033, 0.02
 # The types of joins that may build their left or right side; a semi join's left side may be filtered as well.
 _BUILD = (
     ("Inner", "Cross", "RightOuter"),
@@ -174,13 +174,13 @@ def expected(e: Execution, plan: list[Operator]) -> Expectation:
         for f in _filters(then, o):
             gain = ms(then) - ms(made := then.filtered(f))
             then = made if gain > -_LEAST_MS else then
-            causes += [f] if gain > run * _WORTH_TELLING else []
+            causes += [f] if gain > run * _WORTH_NAMING else []
     for o in joins:
         then = min((then, *then.alternatives(o)), key=ms)
     saved = max(0.0, ms(now) - ms(then)) / run if run else 0.0
     skipped = sum(o.metrics.get("scan time", 0) * (1 - then.retained.get(o, 1)) for o in plan if o.table)
     skipped = min(skipped, sum(s.scan_ms for s in spent.values())) / run if run else 0.0
-    busy = _covered(e.stages.values()) / 1000
+    busy = max(0.0, _covered(e.stages.values()) / 1000 - len(e.stages) * _STAGE_S)
     rules = (len(plan) * _OPERATOR_MS + len(joins) * _JOIN_MS) / 1000
     least, most = e.seconds - busy * min(1.0, saved + skipped), e.seconds - busy * saved / 2 + rules
     return Expectation(least, most, tuple(causes), then.strategies)
@@ -198,7 +198,9 @@ def _filters(m: _Model, o: Operator) -> Iterator[Filter]:
         for pair in j.keys if allowed and rows[source] <= _MOST_KEYS else ():
             # Rows that another condition removes, or that an outer join adds, say nothing about keys.
             counted = (target == 0 or j.type in ("Inner", "Cross")) and not j.conditional
-            passed = m.rows(o) / rows[target] if counted else _selectivity(m, o.inputs[source], pair[source])
+            passed = m.rows(o) / rows[target] if counted else 0.0
+            if not counted or len(j.keys) > 1:  # The rows that match by all keys are at most those that match by one.
+                passed = max(passed, _selectivity(m, o.inputs[source], pair[source]))
             found = ways(o.inputs[target], pair[target])
             if found and passed <= 1 - _LEAST_REJECTED:
                 on = frozenset(x for way in found for x in way)
@@ -208,9 +210,10 @@ def _filters(m: _Model, o: Operator) -> Iterator[Filter]:
 
 
 def _selectivity(m: _Model, o: Operator, key: str) -> float:
-    """The share of a key's values that a side has left: that of its scan's rows."""
-    scanned = max((way[-1].rows or 0 for way in ways(o, key)), default=0)
-    return m.rows(o) / scanned if scanned else 1.0
+    """The share of a key's values that a side has left: that of its groups, or else of its scan's rows."""
+    bases = (next((x for x in way if "Aggregate" in x.name), way[-1]) for way in ways(o, key))
+    most = max((x.rows or 0 for x in bases), default=0)
+    return m.rows(o) / most if most else 1.0
 
 
 def _spent(e: Execution, plan: list[Operator]) -> dict[int, _Spent]:
