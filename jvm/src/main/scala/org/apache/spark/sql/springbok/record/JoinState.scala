@@ -49,8 +49,12 @@ final class JoinState(
   /** Replaces what was decided about its strategy in one step. */
   def decide(change: JoinStrategies => JoinStrategies): Unit = strategy.updateAndGet(change(_)): Unit
 
-  /** Replaces what was decided about its filters in one step, and returns what held before. */
-  def place(change: JoinFilters => JoinFilters): JoinFilters = filter.getAndUpdate(change(_))
+  /** Replaces what was decided about its filters in one step. */
+  def place(change: JoinFilters => JoinFilters): Unit = filter.updateAndGet(change(_)): Unit
+
+  /** Whether nobody has pushed down the keys of this conjunct before. */
+  def firstPush(conjunct: Int): Boolean =
+    !filter.getAndUpdate(f => f.copy(pushed = f.pushed + conjunct)).pushed(conjunct)
 
   /** What the first planning decided. */
   def planned: Option[JoinDecision] = strategies.planned
@@ -96,8 +100,7 @@ final case class JoinStrategies(
 ) {
 
   /** Whether the last decision counts on filters of joins above. */
-  def filteredAbove: Boolean =
-    latest.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
+  def filteredAbove: Boolean = latest.flatMap(_.input).exists(_.sides.toSeq.exists(_.filtered.above < 1))
 
   /** With a planning's decision. */
   def decided(d: JoinDecision, held: Double): JoinStrategies =

@@ -95,7 +95,7 @@ object PlaceRuntimeFilters extends Rule[SparkPlan] {
       filters.commit()
       placed
     } else {
-      unused.foreach(_.place(_.copy(separated = None)): Unit)
+      unused.foreach(_.place(_.copy(separated = None)))
       filters.discard()
       place(plan, query, stats)
     }

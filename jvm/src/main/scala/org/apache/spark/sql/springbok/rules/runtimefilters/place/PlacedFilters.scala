@@ -61,11 +61,11 @@ final private[springbok] class PlacedFilters(
   def commit(): Unit = {
     query.filters.commit(changes.toSeq)
     for (c <- passed; join = c.key.side.state) {
-      if (!c.targets.forall(c.waits)) join.place(_.copy(late = true)): Unit
+      if (!c.targets.forall(c.waits)) join.place(_.copy(late = true))
       if (c.scansWait) join.stageWait.mayLose(planning.waiting.mostIdleMs(c))
     }
     val sides = passed.map(c => c.key.side.state -> c.key.side.side).toMap
-    for ((join, side) <- sides) join.place(f => f.copy(source = f.source.orElse(Some(side)))): Unit
+    for ((join, side) <- sides) join.place(f => f.copy(source = f.source.orElse(Some(side))))
   }
 
   /** The walk is not committed: its new filters do not exist. */
@@ -94,7 +94,7 @@ final private[springbok] class PlacedFilters(
   private def placed(c: Candidate): PlacedKey = {
     passed += c
     for (w <- c.waiting)
-      c.key.side.state.place(f => f.copy(waits = Map(c.key.on.index -> w) ++ f.waits)): Unit
+      c.key.side.state.place(f => f.copy(waits = Map(c.key.on.index -> w) ++ f.waits))
     val filters = c.targets.map(t => t.column.exprId -> info(c, t, record(c, t))).distinctBy(_._1)
     // What a late filter retains depends on when it arrives.
     val retained = c.key.retained.filter(_ => c.scansWait)

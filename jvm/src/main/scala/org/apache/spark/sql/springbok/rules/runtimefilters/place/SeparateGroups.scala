@@ -62,15 +62,15 @@ final private[springbok] class SeparateGroups(plan: SparkPlan, planning: FilterP
       val (benefit, cost) = (same.map(_.benefitMs).sum, costMs(same.head.groups))
       if (same.exists(_.hinted) || benefit >= cost)
         for (r <- same; why = Reason.groupsSeparated(cost, benefit))
-          r.join.place(_.copy(separated = Some((r.side, why)))): Unit
+          r.join.place(_.copy(separated = Some((r.side, why))))
     }
-    joins.foreach { case (_, state) => state.place(_.copy(searched = true)): Unit }
+    joins.foreach { case (_, state) => state.place(_.copy(searched = true)) }
     if (!joins.exists(_._2.filters.separated.isDefined)) plan
     else {
       val result = plan.transformUp { case j: ShuffledJoin => withExchange(j) }
       // Of two joins above the same groups, the lower one has the exchange.
       val made = result.collect { case e: Exchange => SeparateStage.joinOf(e) }.flatten
-      readers.map(_.join).filterNot(made.contains).foreach(_.place(_.copy(separated = None)): Unit)
+      readers.map(_.join).filterNot(made.contains).foreach(_.place(_.copy(separated = None)))
       result
     }
   }

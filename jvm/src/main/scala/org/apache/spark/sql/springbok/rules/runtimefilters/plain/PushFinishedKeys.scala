@@ -76,8 +76,7 @@ object PushFinishedKeys extends Rule[LogicalPlan] {
         keys = Sides(leftKeys, rightKeys)
         ((probe, build), i) <- keys(side).zip(keys(side.other)).zipWithIndex
         column <- WidenedColumn.unapply(probe)
-        number = state.numberOf(Sides(leftKeys(i), rightKeys(i)), None)
-        if !state.place(f => f.copy(pushed = f.pushed + number)).pushed(number)
+        number = state.numberOf(Sides(leftKeys(i), rightKeys(i)), None) if state.firstPush(number)
       } yield FinishedKey(j, state, number, side, column, build, stage, keys(side.other).map(_.dataType), i)
     case _ => Nil
   }

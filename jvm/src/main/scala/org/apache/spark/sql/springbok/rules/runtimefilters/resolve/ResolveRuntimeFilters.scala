@@ -51,7 +51,7 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
   private def unfinished(f: RuntimeFilterExec): SparkPlan = {
     val record = f.info.record
     if (f.info.mayBeLate) {
-      f.info.join.place(_.copy(late = true)): Unit
+      f.info.join.place(_.copy(late = true))
       record.transition(s => s.placement.fold(s)(p => FilterState.Late(p.copy(timing = FilterTiming.Late))))
       f.late(LateFilterServer.register(conf.getConf(FilterConf.WAIT_TIME)))
     } else {
