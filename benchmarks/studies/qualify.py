@@ -80,7 +80,7 @@ def table(suite: str, measured: Measured, log: Path) -> Table:
         spearman(middle, [r.cpu for r in found]),
         spearman([r.each[0] for r in found], [r.each[-1] for r in found]),
     )
-    errors = sorted(max(m / x, x / m) for m, x in zip(wall, middle, strict=True))
+    errors = off_by(middle, wall)
     figures = [f"{rank:.2f}" for rank in ranks] + [f"{e:.2f}x" for e in (statistics.median(errors), _p90(errors))]
     within = sum(r.least <= r.wall <= r.most for r in found) / len(found)
     broken = sum(r.wall < _NO_GAIN and r.least > _PROMISE for r in found)
@@ -115,6 +115,11 @@ def compared(measured: Measured, log: Path) -> dict[str, Ratios]:
 
 def _p90(ordered: Sequence[float]) -> float:
     return ordered[int(len(ordered) * 0.9)]
+
+
+def off_by(expected: Sequence[float], measured: Sequence[float]) -> list[float]:
+    """How many times each expected ratio is too high or too low, the best first."""
+    return sorted(max(m / x, x / m) for m, x in zip(measured, expected, strict=True))
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:

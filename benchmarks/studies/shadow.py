@@ -19,7 +19,7 @@ from springbok.session import temporarily
 from benchmarks import suites
 from benchmarks.harness import data, jvm, runner
 from benchmarks.harness.results import Table, name_of, ratios
-from benchmarks.studies.qualify import spearman
+from benchmarks.studies.qualify import off_by, spearman
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,5 +132,4 @@ def _ranked(passes: dict[str, list[dict[str, Any]]]) -> list[str]:
         off, on = (statistics.median(p["seconds"][query] for p in passes[arm]) for arm in ("Spark", "Springbok"))
         measured.append(off / on)
         expected.append(statistics.median(p["expected"].get(query, 1.0) for p in passes["shadow mode"]))
-    error = statistics.median(max(m / e, e / m) for m, e in zip(measured, expected, strict=True))
-    return [f"{spearman(expected, measured):.2f}", f"{error:.2f}x"]
+    return [f"{spearman(expected, measured):.2f}", f"{statistics.median(off_by(expected, measured)):.2f}x"]
