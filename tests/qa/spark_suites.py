@@ -180,12 +180,12 @@ def main() -> int:
     line = chosen([args.line])[0]
     springbok = jar.build([line.label])[0]
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    explained: dict[str, dict[str, str]] = json.loads(EXPLAINED.read_text())
+    arm, label = ("shadow", f"{line.label}-shadow") if args.shadow else ("on", line.label)
+    explained: dict[str, dict[str, str]] = {} if args.shadow else json.loads(EXPLAINED.read_text())
     different = 0
     for suite in args.suites:
         start = time.monotonic()
-        arm, label = ("shadow", f"{line.label}-shadow") if args.shadow else ("on", line.label)
-        result = judged(line, suite, springbok, args.heap, {} if args.shadow else explained.get(suite, {}), arm)
+        result = judged(line, suite, springbok, args.heap, explained.get(suite, {}), arm)
         results.setdefault(label, {})[suite] = result
         different += len(result["unexplained"])
         print(f"{suite}: {json.dumps(result, indent=1)} {time.monotonic() - start:.0f} s", flush=True)
