@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, FixedOrder, RowFilter}
 import org.apache.spark.sql.springbok.keys.SourceKey
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter, StartBuildSide}
+import org.apache.spark.sql.springbok.record.RuntimeFilter
 
 /**
  * A runtime filter that was decided: what could be pushed is in the scan below; `predicate` is tested row by row.
@@ -29,13 +30,13 @@ case class AppliedRuntimeFilterExec(
     predicate: Option[Expression],
     @transient source: SparkPlan,
     child: SparkPlan
-)(@transient val info: FilterInfo)
+)(@transient val filter: RuntimeFilter)
     extends UnaryExecNode
     with CodegenSupport
     with RowFilter {
   import AppliedRuntimeFilterExec._
 
-  override protected def otherCopyArgs: Seq[AnyRef] = info :: Nil
+  override protected def otherCopyArgs: Seq[AnyRef] = filter :: Nil
   override def nodeName: String = "RuntimeFilter"
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -47,10 +48,10 @@ case class AppliedRuntimeFilterExec(
   )
 
   /** How many row groups the scan skips, by the footers, and how many there are. */
-  def rowGroups: Option[(Int, Int)] = Option(info).flatMap(_.record.effect.rowGroups)
+  def rowGroups: Option[(Int, Int)] = Option(filter).flatMap(_.record.effect.rowGroups)
 
   private def label: String =
-    s"${Option(info).fold("RF")(i => s"${i.record.id}[${i.record.kinds.mkString(", ")}]")} -> ${ExpressionLabel(key)}"
+    s"${Option(filter).fold("RF")(f => s"${f.id}[${f.record.kinds.mkString(", ")}]")} -> ${ExpressionLabel(key)}"
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
   override def usedInputs: AttributeSet = AttributeSet.empty
@@ -58,7 +59,7 @@ case class AppliedRuntimeFilterExec(
   // Not the predicate: equal plans read the same summary, but each has a bloom filter object of its own. A late filter
   // equals the filter dependency that another planning has in its place.
   override protected def doCanonicalize(): SparkPlan = {
-    val at = QueryPlan.normalizeExpressions(Option(info).fold(key)(_.identity(key)), child.output)
+    val at = QueryPlan.normalizeExpressions(WholeGroups.identity(filter, key), child.output)
     if (late.isDefined) RuntimeFilterExec(sourceKey, at, child.canonicalized, source)(null)
     else AppliedRuntimeFilterExec(sourceKey, at, None, source, child.canonicalized)(null)
   }
@@ -69,8 +70,8 @@ case class AppliedRuntimeFilterExec(
   // What passes while the filter pauses depends on the order of the rows: a task that runs again must see them in the same
   // one, as a file's are.
   private def keepAtMost: Int =
-    if (info.grouped || !FixedOrder(child)) sample
-    else ((1 - info.minRejection) * sample).toInt
+    if (filter.grouped || !FixedOrder(child)) sample
+    else ((1 - filter.minRejection) * sample).toInt
 
   override protected def doExecute(): RDD[InternalRow] = predicate match {
     case None => child.execute()
@@ -134,13 +135,13 @@ case class AppliedRuntimeFilterExec(
 
   /** The same of a build side that is computed in another way. */
   def withSource(other: SparkPlan): AppliedRuntimeFilterExec = {
-    val f = copy(source = other)(info)
+    val f = copy(source = other)(filter)
     f.copyTagsFrom(this)
     f
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): AppliedRuntimeFilterExec =
-    copy(child = newChild)(info)
+    copy(child = newChild)(filter)
 }
 
 object AppliedRuntimeFilterExec {

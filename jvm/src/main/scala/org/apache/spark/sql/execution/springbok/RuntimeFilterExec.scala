@@ -7,10 +7,9 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, PrintedAs, RowFilter}
-import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{SourceKey, TriedKey}
 import org.apache.spark.sql.springbok.physical.{LateContains, LateFilter}
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
+import org.apache.spark.sql.springbok.record.RuntimeFilter
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -25,7 +24,7 @@ import org.apache.spark.sql.types.DataType
  * }}}
  */
 case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: SparkPlan, source: SparkPlan)(
-    @transient val info: FilterInfo
+    @transient val filter: RuntimeFilter
 ) extends BinaryExecNode
     with RowFilter
     with PrintedAs {
@@ -35,7 +34,7 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
 
   override def left: SparkPlan = child
   override def right: SparkPlan = source
-  override protected def otherCopyArgs: Seq[AnyRef] = info :: Nil
+  override protected def otherCopyArgs: Seq[AnyRef] = filter :: Nil
   override def nodeName: String = "RuntimeFilter"
   override def output: Seq[Attribute] = child.output
   override def outputPartitioning: Partitioning = child.outputPartitioning
@@ -43,14 +42,14 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
   override protected def doExecute(): RDD[InternalRow] = child.execute()
 
   // A copy on an executor, or a canonical one, has no record.
-  private def label: String = s"${Option(info).fold("RF")(_.record.id)} -> ${ExpressionLabel(key)}"
+  private def label: String = s"${Option(filter).fold("RF")(_.id)} -> ${ExpressionLabel(key)}"
   override def simpleString(maxFields: Int): String = s"$nodeName $label"
   override def verboseStringWithOperatorId(): String = s"$formattedNodeName\n$label\n"
 
   // Equal plans must agree whatever the numbers of their filters are.
   override protected def doCanonicalize(): SparkPlan = RuntimeFilterExec(
     sourceKey,
-    QueryPlan.normalizeExpressions(Option(info).fold(key)(_.identity(key)), child.output),
+    QueryPlan.normalizeExpressions(WholeGroups.identity(filter, key), child.output),
     child.canonicalized,
     BuildSideExec.of(source).canonicalized
   )(null)
@@ -66,16 +65,16 @@ case class RuntimeFilterExec(sourceKey: SourceKey, key: Expression, child: Spark
     RuntimeFilterLine(simpleString(maxFields), child)
 
   /** The same filter, for a scan that does not wait for it. */
-  def late(filter: LateFilter): AppliedRuntimeFilterExec = {
-    val test = Some(TriedKey.passing(key, LateContains(key, filter)))
+  def late(keys: LateFilter): AppliedRuntimeFilterExec = {
+    val test = Some(TriedKey.passing(key, LateContains(key, keys)))
     val build = BuildSideExec.of(source).canonicalized
-    val f = AppliedRuntimeFilterExec(sourceKey, key, test, build, child)(info.copy(late = Some(filter)))
+    val f = AppliedRuntimeFilterExec(sourceKey, key, test, build, child)(filter)
     f.copyTagsFrom(this)
     f
   }
 
   override protected def withNewChildrenInternal(newLeft: SparkPlan, newRight: SparkPlan): RuntimeFilterExec =
-    copy(child = newLeft, source = newRight)(info)
+    copy(child = newLeft, source = newRight)(filter)
 }
 
 /** How a [[RuntimeFilterExec]] is printed. */
@@ -88,47 +87,15 @@ final private case class RuntimeFilterLine(line: String, child: SparkPlan) exten
   override protected def withNewChildInternal(newChild: SparkPlan): RuntimeFilterLine = copy(child = newChild)
 }
 
-/**
- * What is known of a filter when it is placed. Only `grouped` is part of the plan's identity.
- *
- * @param domain
- *   distinct values that the probe side's key takes, None if unknown
- * @param saving
- *   what a removed row saves between scan and join
- * @param hinted
- *   whether the query asks for it by a hint
- * @param pushable
- *   whether the scan may be told of it: nothing else reads by the same one
- * @param grouped
- *   whether rows are grouped between scan and join: then rows of a group must go together, or what is computed of the
- *   rest of a group that has no match might raise an error that the whole group does not
- * @param local
- *   whether the scan is in the stage of the broadcast join that the filter is of
- * @param mayBeLate
- *   whether it may arrive while its scan runs
- * @param late
- *   the filter as one that the scan does not wait for, if it is one
- */
-final case class FilterInfo(
-    join: JoinState,
-    record: FilterRecord,
-    domain: Option[Double],
-    saving: FilterCost.Saving,
-    minRejection: Double,
-    hinted: Boolean = false,
-    pushable: Boolean = true,
-    grouped: Boolean = false,
-    local: Boolean = false,
-    mayBeLate: Boolean = false,
-    late: Option[LateFilter] = None
-) {
-
-  /** The key in the plan's canonical form: a scan whose groups stay whole is another one than a scan that may leave a part. */
-  def identity(key: Expression): Expression = if (grouped) WholeGroups(key) else key
-}
-
 /** A key whose rows are all tested, in canonical forms. */
 final private case class WholeGroups(child: Expression) extends UnaryExpression with Unevaluable {
   override def dataType: DataType = child.dataType
   override protected def withNewChildInternal(newChild: Expression): WholeGroups = copy(newChild)
+}
+
+private object WholeGroups {
+
+  /** The key of a filter in canonical forms: a scan whose groups stay whole is another one than a scan that may leave a part. */
+  def identity(filter: RuntimeFilter, key: Expression): Expression =
+    if (filter != null && filter.grouped) WholeGroups(key) else key
 }

@@ -15,15 +15,15 @@ import org.apache.spark.sql.springbok.stats.operator.PlanStats
 final private[springbok] class StageFeedback extends RuntimeFeedback {
   private val known = new IdentityHashMap[SparkPlan, Seq[AppliedRuntimeFilterExec]]()
 
-  override def retained(stage: SparkPlan): Double = filters(stage).flatMap(_.info.record.retained).product
+  override def retained(stage: SparkPlan): Double = filters(stage).flatMap(_.filter.record.retained).product
 
   override def retainedFor(join: Join, side: LogicalPlan): Option[Double] =
     JoinState.of(join).flatMap { state =>
       val own = side
         .collect { case s: LogicalQueryStage => filters(s.physicalPlan) }
         .flatten
-        .filter(f => f.predicate.isDefined && f.info.record.join == state.id)
-        .map(_.info.record)
+        .filter(f => f.predicate.isDefined && f.filter.record.join == state.id)
+        .map(_.filter.record)
       Option.when(own.nonEmpty)(own.distinctBy(_.key).flatMap(_.retained).filter(_ > 0).product)
     }
 
@@ -35,7 +35,7 @@ final private[springbok] class StageFeedback extends RuntimeFeedback {
     stage,
     {
       case q: QueryStageExec =>
-        q.plan.collect { case f: AppliedRuntimeFilterExec if f.info != null && f.late.isEmpty => f }
+        q.plan.collect { case f: AppliedRuntimeFilterExec if f.filter != null && f.late.isEmpty => f }
       case _ => Nil
     }
   )

@@ -9,7 +9,7 @@ import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
 
 /**
- * A runtime filter of the query, or one that was not made: planning, the plan's operators and the report share it.
+ * The state of a runtime filter, or of one that was not made: planning, the plan's operators and the report share it.
  *
  * @param key
  *   number of the join's conjunct that it is made of
@@ -20,11 +20,10 @@ final class FilterRecord(
     val join: Int,
     val key: Int,
     label: => String,
-    val target: Option[FilterColumn],
-    initial: FilterState
+    val target: Option[FilterColumn]
 ) {
   lazy val sourceKey: String = label
-  private val current = new AtomicReference(initial)
+  private val current = new AtomicReference[FilterState](Undecided)
 
   @volatile private var remembered = Option.empty[(AnyRef, AnyRef, FilterState)]
 
@@ -45,8 +44,7 @@ final class FilterRecord(
   def transition(change: FilterState => FilterState): Unit = current.updateAndGet(change(_)): Unit
 
   /** Counts the filters that were placed; None for one that never was. */
-  def number: Option[Int] = state.placement.map(_.number)
-  def id: String = number.map(_.toString).fold("-")(n => s"RF${"0" * (3 - n.length)}$n")
+  def number: Option[Int] = state.filter.map(_.number)
   def reason: Reason = state.reason
 
   /** The ways in which it is applied. */
@@ -64,21 +62,21 @@ final class FilterRecord(
     case _ => FilterEffect.none
   }
 
-  def expectedRetained: Option[Double] = state.placement.flatMap(_.expectedRetained)
+  def expectedRetained: Option[Double] = state.filter.flatMap(_.expectedRetained)
 
   /** The fraction of the probe side's rows that passes, as far as it is known by now. */
   def retained: Option[Double] = {
     val now = state
-    now.found.retained.orElse(now.placement.flatMap(_.expectedRetained))
+    now.found.retained.orElse(now.filter.flatMap(_.expectedRetained))
   }
 
   /** Placed and applied. */
   def use(kinds: Seq[String], found: BuildFacts, effect: FilterEffect = FilterEffect.none): Unit =
-    transition(s => s.placement.fold(s)(Used(_, kinds, found, effect)))
+    transition(s => s.filter.fold(s)(Used(_, kinds, found, effect)))
 
   /** Not made, or placed and not applied. */
   def decline(why: Reason, found: BuildFacts = BuildFacts.unknown): Unit =
-    transition(s => Declined(why, s.placement, found))
+    transition(s => Declined(why, s.filter, found))
 }
 
 /**
@@ -107,7 +105,7 @@ final class QueryFilters {
   /** Takes over what one planning has decided, in its order. */
   def commit(changes: Seq[FilterChange]): Unit = synchronized {
     changes.foreach {
-      case FilterChange(f, Declined(why, None, _)) => decline(f, why)
+      case FilterChange(f, d @ Declined(_, None, _)) => decline(f, d)
       case FilterChange(f, state) =>
         known.getOrElseUpdate((f.join, f.key, f.target.map(_.id)), f): Unit
         f.transition(_ => state)
@@ -115,13 +113,14 @@ final class QueryFilters {
   }
 
   /** The first reason holds: a later one follows from it, for instance a missing summary that was never made. */
-  private def decline(f: FilterRecord, why: Reason): Unit = {
+  private def decline(f: FilterRecord, declined: Declined): Unit = {
     val before = placed(f.join, f.key)
-    if (before.isEmpty) known.getOrElseUpdate((f.join, f.key, None), f): Unit
-    else
+    if (before.isEmpty) {
+      if (known.getOrElseUpdate((f.join, f.key, None), f) eq f) f.transition(_ => declined)
+    } else
       // One that an earlier planning placed is at work in a stage that has started, or is not needed any more.
       before.foreach(_.transition {
-        case p: Placed if p.obsolete.isEmpty => p.copy(obsolete = Some(why))
+        case p: Placed if p.obsolete.isEmpty => p.copy(obsolete = Some(declined.reason))
         case s => s
       })
   }
@@ -143,55 +142,6 @@ final class QueryFilters {
 
 /** A filter and the state that a planning gives it; one without a target is a key from which none is placed. */
 final case class FilterChange(filter: FilterRecord, state: FilterState)
-
-/**
- * The column of a table that a filter is applied to.
- *
- * @param id
- *   the scan's column, which tells tables of one name apart
- */
-final case class FilterColumn(table: String, column: String, id: ExprId)
-
-/**
- * Whether the scans of a key's filters wait for the stage that they come from.
- *
- * @param benefitMs
- *   time in ms of all cores that the filters are expected to save
- * @param idleMs
- *   time in ms of all cores that is expected to be lost while the scans wait, None if the costs did not decide
- */
-final case class ScanWait(waits: Boolean, benefitMs: Double, idleMs: Option[Double] = None)
-
-/** When a scan starts that a filter is applied to. */
-sealed abstract class FilterTiming(val name: String)
-object FilterTiming {
-
-  /** After the stage that the filter comes from. */
-  case object Waits extends FilterTiming("waits")
-
-  /** After that stage in any case: it is in the stage of a broadcast join, which needs the same build side. */
-  case object Local extends FilterTiming("local")
-
-  /** At once. The filter arrives while it runs. */
-  case object Late extends FilterTiming("late")
-}
-
-/**
- * A filter's place in the plan.
- *
- * @param number
- *   counts the filters of a query, as in Impala
- * @param expectedRetained
- *   the fraction of the probe side's rows that is expected to pass, None if unknown
- * @param waiting
- *   whether its scan waits, by the costs
- */
-final case class Placement(
-    number: Int,
-    expectedRetained: Option[Double],
-    timing: FilterTiming = FilterTiming.Waits,
-    waiting: Option[ScanWait] = None
-)
 
 /**
  * What was learned of a filter's build side when it had finished.
@@ -238,8 +188,8 @@ object FilterEffect {
 /** How far a runtime filter has come. A change replaces the whole state. */
 sealed trait FilterState {
 
-  /** Where the filter stands in the plan, None if it was never placed. */
-  def placement: Option[Placement]
+  /** The filter as it was placed last, None if it was never placed. */
+  def filter: Option[RuntimeFilter]
 
   /** Why it is in this state. */
   def reason: Reason
@@ -250,10 +200,16 @@ sealed trait FilterState {
 
 object FilterState {
 
+  /** The planning that looks for it is not over. */
+  case object Undecided extends FilterState {
+    override def filter: Option[RuntimeFilter] = None
+    override def reason: Reason = Reason.noSource
+  }
+
   /** Not placed, or placed and then not worth its cost. */
   final case class Declined(
       reason: Reason,
-      placement: Option[Placement] = None,
+      filter: Option[RuntimeFilter] = None,
       override val found: BuildFacts = BuildFacts.unknown
   ) extends FilterState
 
@@ -263,25 +219,25 @@ object FilterState {
    * @param obsolete
    *   why a later planning did not place it again
    */
-  final case class Placed(at: Placement, obsolete: Option[Reason] = None) extends FilterState {
-    override def placement: Option[Placement] = Some(at)
+  final case class Placed(at: RuntimeFilter, obsolete: Option[Reason] = None) extends FilterState {
+    override def filter: Option[RuntimeFilter] = Some(at)
     override def reason: Reason = obsolete.getOrElse(Reason.placed)
   }
 
   /** In the plan. Its scan starts without it. */
-  final case class Late(at: Placement) extends FilterState {
-    override def placement: Option[Placement] = Some(at)
+  final case class Late(at: RuntimeFilter) extends FilterState {
+    override def filter: Option[RuntimeFilter] = Some(at)
     override def reason: Reason = Reason.late
   }
 
   /** Applied, in one or several ways. */
   final case class Used(
-      at: Placement,
+      at: RuntimeFilter,
       kinds: Seq[String],
       override val found: BuildFacts,
       effect: FilterEffect = FilterEffect.none
   ) extends FilterState {
-    override def placement: Option[Placement] = Some(at)
+    override def filter: Option[RuntimeFilter] = Some(at)
     override def reason: Reason = Reason.used(kinds)
   }
 }

@@ -17,7 +17,7 @@ final private[springbok] class FilterReport(
   import PlanNumbers.rowsOf
 
   private val at: Map[FilterRecord, Seq[PlanNode]] =
-    graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_ -> n)).groupMap(_._1)(_._2)
+    graph.nodes.flatMap(n => FragmentReport.filter(n.plan).map(_.record -> n)).groupMap(_._1)(_._2)
 
   /** The fragment that each filter is built from, by the filter's id. */
   private val sources: Map[String, Int] = graph.nodes.flatMap { n =>
@@ -69,15 +69,15 @@ final private[springbok] class FilterReport(
       .flatMap(_.plan.collectFirst { case s: FileSourceScanExec => s })
       .headOption
       .filter(_ => numbers.ran)
-    val wait = state.placement.flatMap(_.waiting)
+    val wait = state.filter.flatMap(_.waiting)
     FilterEntry(
-      id = f.number.map(_ => f.id),
+      id = state.filter.map(_.id),
       join = f.join,
       source = f.sourceKey,
       targetTable = f.targetTable,
       targetColumn = f.targetColumn,
       targetId = f.target.flatMap(t => tables.column(t.id)).map(_._1.toLong),
-      fromFragment = f.number.flatMap(_ => sources.get(f.id)).map(_.toLong),
+      fromFragment = state.filter.flatMap(p => sources.get(p.id)).map(_.toLong),
       toFragments = nodes.map(n => graph.home(n.id).toLong).distinct,
       status = FilterReport.status(state, numbers.ran),
       reason = ReasonEntry(state.reason),
@@ -85,7 +85,7 @@ final private[springbok] class FilterReport(
       pushed = effect.pushed.flatMap(_.toOption),
       notPushed = effect.pushed.flatMap(_.left.toOption).map(ReasonEntry(_)),
       expectedRetained = Shown.finite(f.expectedRetained),
-      timing = state.placement.map(_.timing.name),
+      timing = state.filter.map(_.timing.name),
       expectedBenefitMs = Shown.finite(wait.map(_.benefitMs)),
       expectedIdleMs = Shown.finite(wait.flatMap(_.idleMs)),
       buildRows = state.found.rows,
@@ -130,7 +130,7 @@ private[springbok] object FilterReport {
 
   /** A filter whose scan was never resolved did nothing in a query that has run. */
   def status(s: FilterState, ran: Boolean): String = s match {
-    case _: FilterState.Declined => "declined"
+    case FilterState.Undecided | _: FilterState.Declined => "declined"
     case _: FilterState.Used => "used"
     case _: FilterState.Placed | _: FilterState.Late => if (ran) "unused" else "placed"
   }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.{ExpressionLabel, SparkOperators, TableName}
 import org.apache.spark.sql.springbok.cost.Strategy
-import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
+import org.apache.spark.sql.springbok.record.{JoinState, RuntimeFilter}
 import org.apache.spark.sql.springbok.report.model.{
   AggregateEntry,
   AggregateFunctionEntry,
@@ -45,7 +45,7 @@ final private[springbok] class FragmentReport(graph: PlanGraph, numbers: PlanNum
       operator = n.plan.nodeName,
       label = FragmentReport.label(n.plan),
       join = JoinState.of(n.plan).map(_.id.toLong),
-      filter = FragmentReport.filter(n.plan).flatMap(f => f.number.map(_ => f.id)),
+      filter = FragmentReport.filter(n.plan).map(_.id),
       estimatedRows = numbers.estimatedRows(n),
       rows = numbers.rows(n),
       aggregate = AggregateReport.of(n.plan)
@@ -107,9 +107,9 @@ private[springbok] object FragmentReport {
   private def spread(kind: String, keys: Seq[Expression], n: Int): PartitioningEntry =
     PartitioningEntry(kind, Some(keys.map(text)), Option(n.toLong).filter(_ > 0))
 
-  def filter(p: SparkPlan): Option[FilterRecord] = p match {
-    case f: RuntimeFilterExec if f.info != null => Some(f.info.record)
-    case f: AppliedRuntimeFilterExec if f.info != null => Some(f.info.record)
+  def filter(p: SparkPlan): Option[RuntimeFilter] = p match {
+    case f: RuntimeFilterExec => Option(f.filter)
+    case f: AppliedRuntimeFilterExec => Option(f.filter)
     case _ => None
   }
 

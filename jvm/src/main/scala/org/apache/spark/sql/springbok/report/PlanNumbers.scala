@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, RuntimeFilterExec}
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.physical.KeepsRows
 import org.apache.spark.sql.springbok.record.{FilterRecord, JoinState}
 import org.apache.spark.sql.springbok.stats.estimate.{Estimate, Source}
@@ -112,9 +112,7 @@ final private[springbok] class PlanNumbers(graph: PlanGraph, val ran: Boolean, l
           case j: BaseJoinExec =>
             val join = JoinState.of(j).map(_.id)
             filters.filterNot(f => join.contains(f.join))
-          case f: AppliedRuntimeFilterExec if f.info != null => filters + f.info.record
-          case f: RuntimeFilterExec if f.info != null => filters + f.info.record
-          case _ => filters
+          case _ => filters ++ FragmentReport.filter(p).map(_.record)
         }
         val kept = here.toSeq.flatMap(_.expectedRetained).product
         val rows = p.logicalLink.flatMap(stats(_).rows)

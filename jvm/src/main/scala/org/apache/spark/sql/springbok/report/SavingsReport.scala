@@ -41,7 +41,7 @@ final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumb
     val columns = filters.head.collectLeaves().headOption.fold(0)(_.output.size)
     val skipped = rowsSkipped(on.last, came, filters)
     val gone = came - passed + skipped
-    val nsARow = filters.flatMap(f => Option(f.info)).map(_.saving.ns).maxOption.getOrElse(0.0)
+    val nsARow = filters.flatMap(f => Option(f.filter)).map(_.saving.ns).maxOption.getOrElse(0.0)
     val ns = gone * nsARow + skipped * columns * CostConstants.decodeNs
     val moved = if (filters.exists(joinsBeyond(on.head, _))) gone * shuffledBytes(on.head, passed) else 0.0
     Saved(skipped, came - passed, moved, ns / 1e6)
@@ -51,7 +51,7 @@ final private[springbok] class SavingsReport(graph: PlanGraph, numbers: PlanNumb
   private def joinsBeyond(n: PlanNode, f: AppliedRuntimeFilterExec): Boolean = {
     val here = graph.fragments(graph.home(n.id)).nodes.map(_.plan).collect { case j: BaseJoinExec => j }
     val joins = here.flatMap(j => JoinState.of(j).map(_.id)).toSet
-    FragmentReport.filter(f).forall(r => !joins(r.join))
+    FragmentReport.filter(f).forall(r => !joins(r.join.id))
   }
 
   /**

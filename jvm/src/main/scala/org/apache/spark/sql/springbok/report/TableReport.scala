@@ -32,7 +32,7 @@ final private[springbok] class TableReport(
 
   /** Ids of the runtime filters on each scan, by the number of its node. */
   private lazy val runtimeFilters: Map[Int, Seq[String]] = graph.nodes
-    .flatMap(n => FragmentReport.filter(n.plan).filter(_.number.isDefined).map(graph.source(n).id -> _.id))
+    .flatMap(n => FragmentReport.filter(n.plan).map(graph.source(n).id -> _.id))
     .groupMap(_._1)(_._2)
 
   private def scanOf(r: LogicalPlan): Option[PlanNode] =

@@ -2,14 +2,10 @@ package org.apache.spark.sql.springbok.physical
 
 import org.apache.spark.sql.catalyst.expressions.{GreaterThanOrEqual, Literal}
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.springbok.{
-  AppliedRuntimeFilterExec,
-  FilterInfo,
-  FilterSampler,
-  RuntimeFilterExec
-}
+import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterSampler, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.SpringbokTest
 import org.apache.spark.sql.springbok.cost.FilterCost
+import org.apache.spark.sql.springbok.record.RuntimeFilter
 
 /** When a task stops testing a filter that rejects too little. */
 class FilterPauseSuite extends SpringbokTest {
@@ -37,10 +33,10 @@ class FilterPauseSuite extends SpringbokTest {
     def pauses(sql: String, grouped: Boolean = false): Long = {
       val child = executed(spark.sql(sql))
       val key = child.output.head
-      val info = FilterInfo(null, null, None, FilterCost.Saving(0), minRejection = 0.1, grouped = grouped)
+      val f = RuntimeFilter(null, null, 0, None, FilterCost.Saving(0), minRejection = 0.1, grouped = grouped)
       // True of every row.
       val predicate = GreaterThanOrEqual(key, Literal(0L))
-      val filter = AppliedRuntimeFilterExec(null, key, Some(predicate), null: SparkPlan, child)(info)
+      val filter = AppliedRuntimeFilterExec(null, key, Some(predicate), null: SparkPlan, child)(f)
       assert(filter.execute().count() == 200000)
       filter.metrics("numPauses").value
     }
@@ -64,10 +60,10 @@ class FilterPauseSuite extends SpringbokTest {
     table("few", "SELECT id AS k FROM range(1000)")
     val child = executed(spark.sql("SELECT * FROM few"))
     val forms = for (grouped <- Seq(false, true)) yield {
-      val info = FilterInfo(null, null, None, FilterCost.Saving(0), minRejection = 0.1, grouped = grouped)
+      val f = RuntimeFilter(null, null, 0, None, FilterCost.Saving(0), minRejection = 0.1, grouped = grouped)
       Seq(
-        AppliedRuntimeFilterExec(null, child.output.head, None, null: SparkPlan, child)(info).canonicalized,
-        RuntimeFilterExec(null, child.output.head, child, child)(info).canonicalized
+        AppliedRuntimeFilterExec(null, child.output.head, None, null: SparkPlan, child)(f).canonicalized,
+        RuntimeFilterExec(null, child.output.head, child, child)(f).canonicalized
       )
     }
     assert(forms.head.zip(forms.last).forall { case (a, b) => a != b })

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.springbok.record
 
 import org.apache.spark.sql.catalyst.expressions.{ExprId, NamedExpression}
+import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.record.FilterState._
 import org.scalatest.funsuite.AnyFunSuite
@@ -10,26 +11,23 @@ class QueryFiltersSuite extends AnyFunSuite {
 
   private def place(filters: QueryFilters, join: Int, target: ExprId = column): FilterRecord = {
     val known = filters.find(join, 0, target)
-    val state = Placed(Placement(known.flatMap(_.number).getOrElse(filters.reserve()), Some(0.5)))
-    val f = known.getOrElse(
-      new FilterRecord(join, 0, "k", Some(FilterColumn("t", "c", target)), state)
-    )
-    filters.commit(Seq(FilterChange(f, state)))
-    f
+    val record = known.getOrElse(new FilterRecord(join, 0, "k", Some(FilterColumn("t", "c", target))))
+    val number = known.flatMap(_.number).getOrElse(filters.reserve())
+    val f = RuntimeFilter(null, record, number, Some(0.5), FilterCost.Saving(0), minRejection = 0.1)
+    filters.commit(Seq(FilterChange(record, Placed(f))))
+    record
   }
 
-  private def decline(filters: QueryFilters, why: Reason): Unit = {
-    val state = Declined(why)
-    filters.commit(Seq(FilterChange(new FilterRecord(0, 0, "k", None, state), state)))
-  }
+  private def decline(filters: QueryFilters, why: Reason): Unit =
+    filters.commit(Seq(FilterChange(new FilterRecord(0, 0, "k", None), Declined(why))))
 
   test("filters are numbered as they are placed, and placed again they keep their number") {
     val filters = new QueryFilters
     val (a, b) = (place(filters, 0), place(filters, 1))
-    assert(Seq(a, b).map(_.id) == Seq("RF000", "RF001") && a.retained.contains(0.5))
+    assert(Seq(a, b).flatMap(_.number) == Seq(0, 1) && a.retained.contains(0.5))
     b.use(Seq("bloom"), BuildFacts(retained = Some(0.1)))
     assert(b.kinds == Seq("bloom") && b.retained.contains(0.1) && b.expectedRetained.contains(0.5))
-    assert((place(filters, 1) eq b) && b.id == "RF001" && b.state.isInstanceOf[Placed])
+    assert((place(filters, 1) eq b) && b.number.contains(1) && b.state.isInstanceOf[Placed])
   }
 
   test("numbers of filters that are not placed after all are given again, unless others came later") {
@@ -59,7 +57,7 @@ class QueryFiltersSuite extends AnyFunSuite {
     val (source, decision) = (new Object, new Object)
     f.decline(Reason.noSummary)
     f.remember(source, decision)
-    f.transition(s => Placed(s.placement.get))
+    f.transition(s => Placed(s.filter.get))
     assert(f.recall(new Object).isEmpty && f.state.isInstanceOf[Placed])
     assert(f.recall(source).contains(decision) && f.reason == Reason.noSummary)
   }

@@ -55,7 +55,7 @@ class ReportSuite extends SpringbokTest {
         val join = plans.collectFirst { case j: BaseJoinExec => j }.get
         assert((list(r \ "joins").head \ "output_rows").extract[Long] == metric(join, "numOutputRows"))
         plans.collect { case f: AppliedRuntimeFilterExec if f.predicate.isDefined => f }.foreach { f =>
-          val entry = list(r \ "filters").find(x => (x \ "id") == JString(f.info.record.id)).get
+          val entry = list(r \ "filters").find(x => (x \ "id") == JString(f.filter.id)).get
           val in = (entry \ "rows_in").extract[Long]
           assert(in - (entry \ "rows_removed").extract[Long] == metric(f, "numOutputRows"))
         }

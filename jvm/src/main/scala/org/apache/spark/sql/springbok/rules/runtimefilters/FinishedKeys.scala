@@ -135,7 +135,7 @@ private[springbok] object FinishedKeys {
       )
 
   private def tooMany(keys: Long, worth: FilterWorth): Option[Verdict.Decline] =
-    worth.info.domain
+    worth.filter.domain
       .map(fraction(keys.toDouble, _))
       .filter(worth.retainsTooMuch)
       .map(r => Verdict.Decline(Reason.notSelective(r), BuildFacts(keys = Some(keys), retained = Some(r))))

@@ -81,11 +81,11 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
   import RowTestChoice._
   private val policy = ChoicePolicy.of(conf)
   private val types = conf.getConf(FilterConf.TYPES).toSet
-  private lazy val savedNs = keys.saving(worth.info.saving).ns
+  private lazy val savedNs = keys.saving(worth.filter.saving).ns
 
   /** A test for one of the keys. */
   def ofKeys: Either[Reason, RowTest] = {
-    val expected = worth.expected(keys.retained(worth.info.domain))
+    val expected = worth.expected(keys.retained(worth.filter.domain))
     if (keys.isEmpty) Either.cond(pays(0, 1), RowTest.Nothing, saves(0, 1))
     else if (worth.retainsTooMuch(expected)) Left(Reason.notSelective(expected))
     else
@@ -110,7 +110,7 @@ final private[springbok] class RowTestChoice(worth: FilterWorth, keys: FinishedK
   }
 
   private def bitmap: Option[RowTest.Bitmap] =
-    if (!types(FilterType.In) || !policy.allowsBitmap(worth.info.record.join)) None
+    if (!types(FilterType.In) || !policy.allowsBitmap(worth.filter.record.join)) None
     else
       for ((low, high) <- keys.integralRange; bytes <- KeyBitmap.bytes(low, high))
         yield RowTest.Bitmap(low, high, bytes)

@@ -1,12 +1,11 @@
 package org.apache.spark.sql.springbok.rules.runtimefilters
 
 import org.apache.spark.sql.catalyst.expressions.Expression
-import org.apache.spark.sql.execution.springbok.FilterInfo
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.cost.{ChoicePolicy, CostConstants, FilterCost}
 import org.apache.spark.sql.springbok.keys.FilterKey
 import org.apache.spark.sql.springbok.reason.Reason
-import org.apache.spark.sql.springbok.record.{BuildFacts, FilterEffect}
+import org.apache.spark.sql.springbok.record.{BuildFacts, FilterEffect, RuntimeFilter}
 
 /** What is decided about a placed filter once its build side has finished. */
 sealed private[springbok] trait Verdict {
@@ -45,17 +44,17 @@ private[springbok] object Verdict {
  * @param key
  *   the key at the scan
  */
-final private[springbok] class FilterWorth(val info: FilterInfo, key: Expression, conf: SQLConf) {
-  val regardless: Boolean = info.hinted || ChoicePolicy.of(conf).ignoresCost
+final private[springbok] class FilterWorth(val filter: RuntimeFilter, key: Expression, conf: SQLConf) {
+  val regardless: Boolean = filter.hinted || ChoicePolicy.of(conf).ignoresCost
 
   /** Time in ns for a test of the filter and for the key that it tests. */
   def testNs(ofKey: Double): Double = ofKey + FilterKey.triedNs(key)
 
   /** The fraction of rows that is expected to pass, by the build side's keys if they tell. */
   def expected(observed: Option[Double]): Double =
-    observed.orElse(info.record.expectedRetained).getOrElse(CostConstants.unknownRetained)
+    observed.orElse(filter.expectedRetained).getOrElse(CostConstants.unknownRetained)
 
-  def retainsTooMuch(retained: Double): Boolean = retained > 1 - info.minRejection && !regardless
+  def retainsTooMuch(retained: Double): Boolean = retained > 1 - filter.minRejection && !regardless
 
   def pays(retained: Double, savedNs: Double, testNs: Double): Boolean =
     regardless || FilterCost.pays(retained, savedNs, testNs)

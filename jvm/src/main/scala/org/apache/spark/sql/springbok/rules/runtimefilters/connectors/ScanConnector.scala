@@ -64,9 +64,9 @@ private[springbok] object ScanConnector {
     /** A filter whose build side has finished. */
     def of(keys: FinishedKeys, key: Expression, worth: FilterWorth, conf: SQLConf): Filter = Filter(
       keyType = key.dataType,
-      alone = worth.info.pushable,
+      alone = worth.filter.pushable,
       regardless = worth.regardless,
-      retained = worth.expected(keys.retained(worth.info.domain)),
+      retained = worth.expected(keys.retained(worth.filter.domain)),
       cores = Cluster.of(SparkSession.active.sparkContext, conf).cores,
       conf = conf
     )

@@ -39,7 +39,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     def down(p: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = p match {
       case e: Exchange if planning.places && targets.computedOnce(e) => whole(e)
       case j: BaseJoinExec if !j.isInstanceOf[CartesianProductExec] => join(j, pending)
-      case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending)
+      case _ if FilterTargets.isScan(p) => PendingFilter.attached(p, pending, planning.waiting.lateFilter())
       case _ if p.children.isEmpty => p
       case _ => children(p, pending)
     }
@@ -123,7 +123,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
       else {
         val exchange = source.exchange
         val marked = BuildSides.summarized(built, exchange, summaryPlan(exchange, placed, late))
-        (marked, placed.map(p => PendingFilter(p.applicationKey, p, exchange)))
+        (marked, placed.map(p => PendingFilter(p.of.applicationKey, p, exchange)))
       }
     }
 
@@ -132,10 +132,11 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
         placed: Seq[PlacedKey],
         late: Seq[StartedFilter]
     ): SummaryPlan = {
-      val records = placed.flatMap(_.filters.values.map(_.record)) ++ late.map(_.record)
-      val keys = placed.map(k => k.sourceKey -> k.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
+      val filters = placed.flatMap(_.filters.values) ++ late.map(_.filter)
+      val keys =
+        placed.map(k => k.of.sourceKey -> k.of.key.bloomBytes) ++ late.map(f => f.sourceKey -> f.bloomBytes)
       SummaryPlan(
-        records.map(r => s"${r.id} <- ${r.sourceKey}"),
+        filters.map(f => s"${f.id} <- ${f.record.sourceKey}"),
         BuildSides.summarizedKeys(keys),
         planning.conf.getConf(FilterConf.IN_LIMIT),
         planning.mergeBytes(exchange),

@@ -5,15 +5,11 @@ import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive._
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.joins._
-import org.apache.spark.sql.execution.springbok.{
-  FilterDependencyExec,
-  FilterInfo,
-  JoinedBuildSideExec,
-  RuntimeFilterExec
-}
+import org.apache.spark.sql.execution.springbok.{FilterDependencyExec, JoinedBuildSideExec, RuntimeFilterExec}
 import org.apache.spark.sql.springbok.catalyst.JoinSide
 import org.apache.spark.sql.springbok.keys.{FilterKey, TriedKey}
-import org.apache.spark.sql.springbok.physical.PhysicalRows
+import org.apache.spark.sql.springbok.physical.{LateFilter, PhysicalRows}
+import org.apache.spark.sql.springbok.record.{FilterTiming, RuntimeFilter}
 
 /**
  * A filter on its way down to its scans.
@@ -34,11 +30,11 @@ final private[springbok] case class PendingFilter(
 private[springbok] object PendingFilter {
 
   /** The scan with those of the filters that are placed on it. The most selective one runs first. */
-  def attached(scan: SparkPlan, pending: Seq[PendingFilter]): SparkPlan = {
+  def attached(scan: SparkPlan, pending: Seq[PendingFilter], late: => LateFilter): SparkPlan = {
     val cached = FilterTargets.isCached(scan)
     pending.sortBy(_.placed.retained.getOrElse(1.0)).foldLeft(scan) { (below, f) =>
-      f.placed.filters.get(FilterKey.anchor(f.key).exprId).fold(below) { info =>
-        val filter = operator(f, info, below)
+      f.placed.filters.get(FilterKey.anchor(f.key).exprId).fold(below) { placed =>
+        val filter = operator(f, placed, below, late)
         // The filter gets the link of the scan. `setLogicalLink` would hand the link down to the exchange as well. The link
         // of a cached table stays with the table: with it, the filter would be taken for the table's stage.
         if (!cached) filter.copyTagsFrom(below)
@@ -47,13 +43,18 @@ private[springbok] object PendingFilter {
     }
   }
 
-  private def operator(f: PendingFilter, info: FilterInfo, scan: SparkPlan): SparkPlan = {
+  private def operator(
+      f: PendingFilter,
+      placed: RuntimeFilter,
+      scan: SparkPlan,
+      late: => LateFilter
+  ): SparkPlan = {
     val source =
       if (BuildSides.finished(f.source)) f.source
-      else if (info.local) JoinedBuildSideExec(f.source)
-      else FilterDependencyExec(f.source)(info.join.stageWait)
-    val filter = RuntimeFilterExec(f.placed.sourceKey, TriedKey.guarded(f.key), scan, source)(info)
-    info.late.fold[SparkPlan](filter)(filter.late)
+      else if (placed.timing == FilterTiming.Local) JoinedBuildSideExec(f.source)
+      else FilterDependencyExec(f.source)(placed.join.stageWait)
+    val filter = RuntimeFilterExec(f.placed.of.sourceKey, TriedKey.guarded(f.key), scan, source)(placed)
+    if (placed.timing == FilterTiming.Late) filter.late(late) else filter
   }
 }
 

@@ -3,8 +3,8 @@ package org.apache.spark.sql.springbok.rules.runtimefilters.place
 import scala.collection.immutable.ListMap
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExprId}
-import org.apache.spark.sql.execution.springbok.{AppliedRuntimeFilterExec, FilterInfo}
+import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.execution.springbok.AppliedRuntimeFilterExec
 import org.apache.spark.sql.springbok.catalyst.ExpressionLabel
 import org.apache.spark.sql.springbok.keys.{KeyLookup, SourceKey, SplitBlockBloom}
 import org.apache.spark.sql.springbok.physical.LateFilter
@@ -16,7 +16,7 @@ import org.apache.spark.sql.springbok.record.{
   FilterRecord,
   FilterState,
   JoinState,
-  Placement
+  RuntimeFilter
 }
 import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, FinishedKeys, RowTestChoice, Verdict}
 
@@ -25,16 +25,12 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.{FilterWorth, Finishe
  *
  * @param filters
  *   by the columns of the scans that they are placed on
- * @param retained
- *   the fraction of rows that are expected to pass
  */
-final private[springbok] case class PlacedKey(
-    applicationKey: Expression,
-    sourceKey: SourceKey,
-    filters: ListMap[ExprId, FilterInfo],
-    retained: Option[Double],
-    bloomBytes: Long
-)
+final private[springbok] case class PlacedKey(of: Candidate, filters: ListMap[ExprId, RuntimeFilter]) {
+
+  /** The fraction of rows that are expected to pass. What a late filter retains depends on when it arrives. */
+  def retained: Option[Double] = of.key.retained.filter(_ => of.scansWait)
+}
 
 /**
  * The filters that one walk over a plan has placed so far. The query knows of them once the walk is committed.
@@ -50,7 +46,7 @@ final private[springbok] class PlacedFilters(
   private val query = planning.query
   private val asked = mutable.LinkedHashMap.empty[FilterBudget.Key, FilterBudget.Request]
   private val changes = mutable.ArrayBuffer.empty[FilterChange]
-  private val fresh = mutable.Map.empty[(FilterBudget.Key, ExprId), FilterRecord]
+  private val fresh = mutable.Map.empty[(FilterBudget.Key, ExprId), RuntimeFilter]
   private val passed = mutable.ArrayBuffer.empty[Candidate]
   private var nodes = 0L
 
@@ -69,13 +65,13 @@ final private[springbok] class PlacedFilters(
   }
 
   /** The walk is not committed: its new filters do not exist. */
-  def discard(): Unit = query.filters.release(fresh.values.flatMap(_.number).toSeq)
+  def discard(): Unit = query.filters.release(fresh.values.map(_.number).toSeq)
 
   /** No filter is placed from a key of a join. */
   def decline(join: JoinState, on: FilterConjunct, why: Reason): Unit = {
     // The text is made when somebody reads it.
-    val (key, state) = (on.creation, FilterState.Declined(why))
-    changes += FilterChange(new FilterRecord(join.id, on.index, ExpressionLabel(key), None, state), state)
+    val record = new FilterRecord(join.id, on.index, ExpressionLabel(on.creation), None)
+    changes += FilterChange(record, FilterState.Declined(why))
   }
 
   /** Places the filters of a key, or says why none is placed. */
@@ -95,43 +91,38 @@ final private[springbok] class PlacedFilters(
     passed += c
     for (w <- c.waiting)
       c.key.side.state.place(f => f.copy(waits = Map(c.key.on.index -> w) ++ f.waits))
-    val filters = c.targets.map(t => t.column.exprId -> info(c, t, record(c, t))).distinctBy(_._1)
-    // What a late filter retains depends on when it arrives.
-    val retained = c.key.retained.filter(_ => c.scansWait)
-    PlacedKey(c.applicationKey, c.sourceKey, ListMap.from(filters), retained, c.key.bloomBytes)
+    PlacedKey(c, ListMap.from(c.targets.map(t => t.column.exprId -> filter(c, t)).distinctBy(_._1)))
   }
 
   /** The filter to a scan's column, which keeps the number that it was placed with first. */
-  private def record(c: Candidate, t: Target): FilterRecord = {
+  private def filter(c: Candidate, t: Target): RuntimeFilter = {
     val (key, target) = (c.key, t.column.exprId)
-    val known = fresh.get(key.id -> target).orElse(query.filters.find(key.id.join, key.id.index, target))
-    val number = known.flatMap(_.number).getOrElse(query.filters.reserve())
-    val at = Placement(number, key.retained, c.timing(t), c.waiting)
-    val state = if (c.waits(t)) FilterState.Placed(at) else FilterState.Late(at)
-    val f = known.getOrElse {
-      val (creation, column) = (key.on.creation, FilterColumn(t.table, t.label, target))
-      val f = new FilterRecord(key.id.join, key.id.index, ExpressionLabel(creation), Some(column), state)
-      fresh += (key.id -> target) -> f
-      f
-    }
-    changes += FilterChange(f, state)
+    val made = fresh.get(key.id -> target)
+    val known = made.map(_.record).orElse(query.filters.find(key.id.join, key.id.index, target))
+    val f = RuntimeFilter(
+      key.side.state,
+      known.getOrElse(record(key, t)),
+      made.map(_.number).orElse(known.flatMap(_.number)).getOrElse(query.filters.reserve()),
+      key.retained,
+      t.saving,
+      planning.minRejection,
+      key.estimate.flatMap(_.domain),
+      c.timing(t),
+      c.waiting,
+      key.hinted,
+      targets.pushable(t.at),
+      t.grouped,
+      planning.waiting.mayBeLate(key, t)
+    )
+    if (known.isEmpty) fresh += (key.id -> target) -> f
+    changes += FilterChange(f.record, if (c.waits(t)) FilterState.Placed(f) else FilterState.Late(f))
     f
   }
 
-  private def info(c: Candidate, t: Target, record: FilterRecord): FilterInfo =
-    FilterInfo(
-      c.key.side.state,
-      record,
-      c.key.estimate.flatMap(_.domain),
-      t.saving,
-      planning.minRejection,
-      c.key.hinted,
-      targets.pushable(t.at),
-      t.grouped,
-      local = c.local(t),
-      mayBeLate = planning.waiting.mayBeLate(c.key, t),
-      late = Option.unless(c.waits(t))(planning.waiting.lateFilter())
-    )
+  private def record(key: CreationKey, t: Target): FilterRecord = {
+    val (creation, column) = (key.on.creation, FilterColumn(t.table, t.label, t.column.exprId))
+    new FilterRecord(key.id.join, key.id.index, ExpressionLabel(creation), Some(column))
+  }
 }
 
 private[springbok] object PlacedFilters {
@@ -142,7 +133,7 @@ private[springbok] object PlacedFilters {
 
 /** A late filter whose scan has started. Its build side must summarize its key. */
 final private[springbok] case class StartedFilter(
-    record: FilterRecord,
+    filter: RuntimeFilter,
     sourceKey: SourceKey,
     bloomBytes: Long
 )
@@ -160,19 +151,19 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
   def of(side: CreationSide): Seq[StartedFilter] =
     for {
       at <- if (joins(side.state.id)) LateFilter.expected(side.application) else Nil
-      if at.info.record.join == side.state.id
-      on <- side.source.conjuncts if on.index == at.info.record.key
+      if at.filter.record.join == side.state.id
+      on <- side.source.conjuncts if on.index == at.filter.record.key
       key <- BuildSides.sourceKey(side.source.exchange, side.join, side.side, on, planning.rows)
     } yield {
       for (late <- at.late if BuildSides.finished(side.source.exchange))
         late.decide(decided(at, key, side))
-      StartedFilter(at.info.record, key, planning.selectivity.bloomBytes(side.join, side.side, on))
+      StartedFilter(at.filter, key, planning.selectivity.bloomBytes(side.join, side.side, on))
     }
 
   /** The filter for the scan's tasks, or that there is none because it is not worth its tests. */
   private def decided(at: AppliedRuntimeFilterExec, key: SourceKey, side: CreationSide): LateFilter.State = {
-    val record = at.info.record
-    val worth = new FilterWorth(at.info, at.key, planning.conf)
+    val record = at.filter.record
+    val worth = new FilterWorth(at.filter, at.key, planning.conf)
     def declined(why: Reason, found: BuildFacts): LateFilter.State = {
       record.decline(why, found)
       LateFilter.Never
@@ -180,7 +171,7 @@ final private[springbok] class StartedFilters(planning: FilterPlanning) {
     FinishedKeys.read(key, side.source.exchange, worth, planning.conf) match {
       case Left(d) => declined(d.why, d.found)
       case Right(keys) =>
-        val retained = keys.retained(at.info.domain)
+        val retained = keys.retained(at.filter.domain)
         val found = BuildFacts(Some(keys.facts.rows), keys.distinct.map(_.round), retained)
         new RowTestChoice(worth, keys, planning.conf).ofKeys match {
           case Left(why) => declined(why, found)

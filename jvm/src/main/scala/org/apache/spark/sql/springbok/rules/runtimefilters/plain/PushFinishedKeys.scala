@@ -11,6 +11,7 @@ import org.apache.spark.sql.execution.springbok.FinishedBroadcast
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.springbok.catalyst._
 import org.apache.spark.sql.springbok.conf.{FilterConf, FilterMode, SpringbokConf}
+import org.apache.spark.sql.springbok.cost.FilterCost
 import org.apache.spark.sql.springbok.keys.{KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.record._
 import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.{FilePruning, KeySpan}
@@ -176,11 +177,13 @@ final private class KeyPusher(f: FinishedKey, conf: SQLConf) {
   private def record(r: LogicalRelation, keys: KeyFacts, kind: String, retained: Option[Double]): Unit = {
     val filters = f.state.query.filters
     val table = TableName(r.catalogTable.map(_.identifier), r.relation).getOrElse("files")
-    val at = Placement(filters.reserve(), retained, FilterTiming.Local)
-    val found = BuildFacts(Some(keys.rows), keys.distinct.map(_.round), retained)
-    val state = FilterState.Used(at, Seq(kind), found, FilterEffect(pushed = Some(Right("predicate"))))
     val column = FilterColumn(table, f.column.name, f.column.exprId)
-    val filter = new FilterRecord(f.state.id, f.number, ExpressionLabel(f.build), Some(column), state)
-    filters.commit(Seq(FilterChange(filter, state)))
+    val record = new FilterRecord(f.state.id, f.number, ExpressionLabel(f.build), Some(column))
+    val (saving, rejection) = (FilterCost.Saving(0), conf.getConf(FilterConf.MIN_REJECTION))
+    val filter = RuntimeFilter(f.state, record, filters.reserve(), retained, saving, rejection)
+    val found = BuildFacts(Some(keys.rows), keys.distinct.map(_.round), retained)
+    val effect = FilterEffect(pushed = Some(Right("predicate")))
+    val used = FilterState.Used(filter.copy(timing = FilterTiming.Local), Seq(kind), found, effect)
+    filters.commit(Seq(FilterChange(record, used)))
   }
 }

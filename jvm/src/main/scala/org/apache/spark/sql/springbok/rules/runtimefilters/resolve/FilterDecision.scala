@@ -27,8 +27,8 @@ import org.apache.spark.sql.springbok.rules.runtimefilters.connectors.ScanConnec
 /** The decision about one filter: it is chosen from the build side's keys, then built, then logged. */
 final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLConf) {
   import FilterDecision._
-  private val record = f.info.record
-  private val worth = new FilterWorth(f.info, f.key, conf)
+  private val record = f.filter.record
+  private val worth = new FilterWorth(f.filter, f.key, conf)
   private val exchange = SummarizeKeysExec.exchangeOf(f.source)
 
   /** The scan with the filter applied. A copy of the filter with the same build side elsewhere in the plan shares it. */
@@ -57,7 +57,7 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
       case _ =>
         val pushed = push(PushableKeys.Keys(keys.facts), keys)
         val row = new RowTestChoice(worth, keys, conf).ofKeys
-        verdict(pushed, row, found.copy(retained = keys.retained(f.info.domain)))
+        verdict(pushed, row, found.copy(retained = keys.retained(f.filter.domain)))
     }
   }
 
@@ -107,10 +107,10 @@ final private[springbok] class FilterDecision(f: RuntimeFilterExec, conf: SQLCon
     else {
       val child = b.pushed.fold(f.child)(_.into(f.child))
       // The scan may skip some rows of a key that is not on the build side and read others.
-      val whole = b.pushed.filter(_ => f.info.grouped).map(_.predicate)
+      val whole = b.pushed.filter(_ => f.filter.grouped).map(_.predicate)
       val test = (whole ++ b.test).reduceOption(And(_, _))
       val applied =
-        AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, child)(f.info)
+        AppliedRuntimeFilterExec(f.sourceKey, f.key, test, f.source.canonicalized, child)(f.filter)
       applied.copyTagsFrom(f)
       applied
     }

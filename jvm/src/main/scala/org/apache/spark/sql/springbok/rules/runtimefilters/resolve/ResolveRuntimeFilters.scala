@@ -36,12 +36,12 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
     OwnClasses.makeVisible(): Unit
     if (!plan.exists(_.isInstanceOf[RuntimeFilterExec])) plan
     else {
-      def record = plan.collectFirst { case f: RuntimeFilterExec => f.info.join.query }
+      def record = plan.collectFirst { case f: RuntimeFilterExec => f.filter.join.query }
       RuleGuard("ResolveRuntimeFilters", dropped(plan), record) {
         plan.transformUp { case f: RuntimeFilterExec =>
           BuildSideExec
             .stage(f.source, plan)
-            .fold(unfinished(f))(s => new FilterDecision(f.copy(source = s)(f.info), conf).resolved)
+            .fold(unfinished(f))(s => new FilterDecision(f.copy(source = s)(f.filter), conf).resolved)
         }
       }
     }
@@ -49,10 +49,10 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
 
   /** The scan does not wait any longer. If it can, it uses the filter when it arrives. */
   private def unfinished(f: RuntimeFilterExec): SparkPlan = {
-    val record = f.info.record
-    if (f.info.mayBeLate) {
-      f.info.join.place(_.copy(late = true))
-      record.transition(s => s.placement.fold(s)(p => FilterState.Late(p.copy(timing = FilterTiming.Late))))
+    val record = f.filter.record
+    if (f.filter.mayBeLate) {
+      f.filter.join.place(_.copy(late = true))
+      record.transition(s => s.filter.fold(s)(p => FilterState.Late(p.copy(timing = FilterTiming.Late))))
       f.late(LateFilterServer.register(conf.getConf(FilterConf.WAIT_TIME)))
     } else {
       record.decline(if (f.waits) Reason.waitEnded else Reason.noSummary)
@@ -61,7 +61,7 @@ object ResolveRuntimeFilters extends Rule[SparkPlan] {
   }
 
   private def dropped(plan: SparkPlan): SparkPlan = plan.transformUp { case f: RuntimeFilterExec =>
-    f.info.record.decline(Reason.failed)
+    f.filter.record.decline(Reason.failed)
     f.child
   }
 }

@@ -47,7 +47,7 @@ class ColocatedSourceSuite extends SpringbokTest {
       val df = same(chain(second))
       val tables = used(df).map(_.targetTable.get)
       assert(tables.contains("big") && tables.contains("mid"), record(df).filters.all.map(_.reason.text))
-      val onBig = applied(df).filter(_.info.record.targetTable.contains("big"))
+      val onBig = applied(df).filter(_.filter.record.targetTable.contains("big"))
       assert(onBig.map(_.metrics("numOutputRows").value).sum <= 1600)
     }
 

@@ -73,7 +73,7 @@ class RuntimeFilterSuite extends SpringbokTest {
         record(df).filters.all.map(f => f.targetTable -> f.reason)
       )
       assert(byTarget("fact").state.found.keys.contains(20L))
-      val onFact = applied(df).filter(_.info.record.targetTable.contains("fact"))
+      val onFact = applied(df).filter(_.filter.record.targetTable.contains("fact"))
       assert(onFact.map(_.metrics("numOutputRows").value).sum < 2000)
     }
   }
