@@ -12,7 +12,7 @@ from springbok.errors import SpringbokError
 from benchmarks import page, suites
 from benchmarks.harness import check, data, formats, results, runner, timeline
 from benchmarks.harness.arms import ARMS
-from benchmarks.studies import STUDIES
+from benchmarks.studies import STUDIES, Study
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="the queries of a suite in several arms")
-    studies = [commands.add_parser(n, help=(s.__doc__ or "").splitlines()[0]) for n, s in STUDIES.items()]
+    studies = [commands.add_parser(n, help=_first_line(s)) for n, s in STUDIES.items()]
     for command in (run, *studies):
         command.add_argument("--master", default="local[2]")
         command.add_argument("--memory", default="6g", help="the driver's heap")
@@ -50,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     for command in (run, *studies, pages):
         command.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
     return parser
+
+
+def _first_line(study: Study) -> str:
+    return (study.__doc__ or "").splitlines()[0].replace("%", "%%")
 
 
 def _run_arguments(run: argparse.ArgumentParser) -> None:

@@ -11,9 +11,10 @@ import pytest
 from springbok.errors import SpringbokError
 
 from benchmarks import page, suites
+from benchmarks.__main__ import main
 from benchmarks.harness import check
 from benchmarks.harness.results import save
-from benchmarks.studies import posting
+from benchmarks.studies import STUDIES, posting
 from benchmarks.suites import joinorder
 
 
@@ -36,6 +37,13 @@ def results(**seconds: tuple[float, float]) -> dict[str, Any]:
             for q, (s, b) in seconds.items()
         ],
     }
+
+
+def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert [name for name in ("run", *STUDIES, "page") if name not in text] == []
 
 
 def test_a_loss_beyond_noise_is_found() -> None:
