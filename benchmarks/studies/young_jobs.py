@@ -79,12 +79,13 @@ def _linkage(q: Queries) -> Any:
     frequencies = " ".join(f"LEFT JOIN tf_{c} ON l.{c} = tf_{c}.{c}" for c in ("first", "last", "city"))
     weight = "round(w - ln(coalesce(tf_first.tf, 1)) - ln(coalesce(tf_last.tf, 1)) - ln(coalesce(tf_city.tf, 1)), 6)"
     sides = f"({pairs}) x JOIN p l ON x.a = l.id JOIN p r ON x.b = r.id"
-    q.cached("edges", f"SELECT * FROM (SELECT a, b, {weight} AS w FROM {sides} {frequencies}) WHERE w > 12")
-    q.cached("c0", "SELECT id AS node, id AS label FROM p")
+    # Tables from here on, as in Splink: Spark prints the plan of each cache within those that read it.
+    q.table("edges", f"SELECT * FROM (SELECT a, b, {weight} AS w FROM {sides} {frequencies}) WHERE w > 12")
+    q.table("c0", "SELECT id AS node, id AS label FROM p")
     for i in range(8):
         ends = (f"SELECT {to} AS a, label FROM edges JOIN c{i} ON {of} = node" for of, to in (("a", "b"), ("b", "a")))
         least = f"SELECT a, min(label) AS least FROM ({' UNION ALL '.join(ends)}) GROUP BY a"
-        q.cached(f"c{i + 1}", f"SELECT node, least(label, least) AS label FROM c{i} LEFT JOIN ({least}) ON node = a")
+        q.table(f"c{i + 1}", f"SELECT node, least(label, least) AS label FROM c{i} LEFT JOIN ({least}) ON node = a")
         q.rows(f"SELECT count(*) FROM c{i} x JOIN c{i + 1} y ON x.node = y.node WHERE x.label <> y.label")
     return found, q.rows("SELECT count(DISTINCT label), sum(label) FROM c8")
 
