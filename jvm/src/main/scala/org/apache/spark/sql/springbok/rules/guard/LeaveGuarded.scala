@@ -44,7 +44,8 @@ final private[springbok] class LeaveGuarded(session: SparkSession) extends Rule[
     val (share, automatic) = (conf.getConf(GuardConf.CONTROL), conf.getConf(GuardConf.AUTOMATIC))
     lazy val id = Fingerprint.of(plan)
     // The fingerprint of a query is computed only where something depends on it.
-    if (exclude.contains(id) || file.nonEmpty && listed.of(file)(id)) Some(Reason.excluded(id))
+    if (exclude.nonEmpty && exclude.contains(id) || file.nonEmpty && listed.of(file)(id))
+      Some(Reason.excluded(id))
     else if (automatic && RunTimes.of(id).slower) Some(Reason.guarded(id))
     else Option.when(share > 0 && ThreadLocalRandom.current.nextDouble() < share)(Reason.controlGroup)
   }
