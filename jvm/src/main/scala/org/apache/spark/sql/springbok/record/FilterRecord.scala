@@ -115,9 +115,8 @@ final class QueryFilters {
   /** The first reason holds: a later one follows from it, for instance a missing summary that was never made. */
   private def decline(f: FilterRecord, declined: Declined): Unit = {
     val before = placed(f.join, f.key)
-    if (before.isEmpty) {
-      if (known.getOrElseUpdate((f.join, f.key, None), f) eq f) f.transition(_ => declined)
-    } else
+    if (before.isEmpty) known.getOrElseUpdate((f.join, f.key, None), { f.transition(_ => declined); f }): Unit
+    else
       // One that an earlier planning placed is at work in a stage that has started, or is not needed any more.
       before.foreach(_.transition {
         case p: Placed if p.obsolete.isEmpty => p.copy(obsolete = Some(declined.reason))
