@@ -91,7 +91,8 @@ def load(spark: SparkSession, tables: list[Table], folder: Path, r: random.Rando
                 view(spark, t, rows)
             case _:
                 _create(spark, t, rows, r)
-        if t.arrow is None:
+        # CHAR as Spark reads it: padded where a table of a catalog declares it.
+        if t.arrow is None or any(c.family == "char" for _, c in t.columns):
             t.arrow = _arrow(spark.sql(f"SELECT {', '.join(n for n, _ in t.columns)} FROM {t.name}"))
 
 
@@ -135,10 +136,8 @@ def _create(spark: SparkSession, t: Table, rows: DataFrame, r: random.Random) ->
     }[t.storage]
     spark.sql(f"CREATE TABLE {t.name} ({t.sql_columns()}) {layout}")
     insert(spark, t, rows, "INTO")
-    if t.storage == "partitioned":
-        t.arrow = None
-    if t.storage == "orc" or any(c.family == "char" for _, c in t.columns):
-        # As Spark reads it: CHAR padded; ORC moves what is a fraction of a second before 1970.
+    if t.storage in ("partitioned", "orc"):
+        # As Spark reads it: ORC moves what is a fraction of a second before 1970.
         t.arrow = None
     if t.storage == "analyzed":
         spark.sql(f"ANALYZE TABLE {t.name} COMPUTE STATISTICS FOR COLUMNS c0, c1, c2")

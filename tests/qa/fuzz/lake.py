@@ -21,7 +21,7 @@ def can(form: str, table: Table) -> bool:
 def create(spark: SparkSession, form: str, table: Table, raw: DataFrame, database: str, r: random.Random) -> None:
     """A view with the table's name on a table of the format with these rows, less those that are deleted again.
 
-    Where the rows are not those of `table.arrow`, that becomes None.
+    Then the rows are not those of `table.arrow`, which becomes None.
     """
     name = stored(form, table, database)
     if form == "iceberg":
@@ -47,9 +47,6 @@ def create(spark: SparkSession, form: str, table: Table, raw: DataFrame, databas
             spark.sql(f"ALTER TABLE {name} RENAME COLUMN {old} TO {new}")
     if r.random() < 0.5:
         spark.sql(f"DELETE FROM {name} WHERE pmod(c0, 5) = 3 OR c1 = 7")
-        table.arrow = None
-    if any(c.family == "char" for _, c in table.columns):
-        # As Spark reads it: padded.
         table.arrow = None
     if form == "delta" and r.random() < 0.2:
         spark.sql(f"OPTIMIZE {name}").collect()
