@@ -63,6 +63,19 @@ object KeyDomain {
     if (left.size == keys.size) math.min(rows.value, left.product) else rows.value
   }
 
+  /**
+   * The part of the keys of a side's rows that another side has not. The side with fewer keys is expected to have only such
+   * that the other one has as well (Selinger et al., 1979). 0 if nothing is known.
+   */
+  def missing(keys: Seq[Expression], otherKeys: Seq[Expression], side: Estimate, other: Estimate): Double =
+    other.rows.fold(0.0) { rows =>
+      val domain = of(keys, otherKeys, side, other)
+      val all =
+        if (uniqueness(otherKeys, other).proven) domain
+        else ndv(keys, side).fold(domain)(n => math.max(domain, n.ndv))
+      1 - math.min(1.0, present(otherKeys, other, rows) / math.max(1.0, all))
+    }
+
   /** A combination of keys is unique if one of them is. */
   def uniqueness(keys: Seq[Expression], e: Estimate): Uniqueness =
     keys.flatMap(column(_, e)).foldLeft[Uniqueness](Uniqueness.Unknown)((u, c) => u.max(c.uniqueness))

@@ -1,12 +1,18 @@
 package org.apache.spark.sql.springbok.stats.operator
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, Expression, ExpressionSet}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  AttributeMap,
+  AttributeSet,
+  Expression,
+  ExpressionSet
+}
 import org.apache.spark.sql.catalyst.planning.{ExtractEquiJoinKeys, ExtractSingleColumnNullAwareAntiJoin}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern._
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
-import org.apache.spark.sql.springbok.catalyst.{Sides, SparkPlanning, SparkTypes}
+import org.apache.spark.sql.springbok.catalyst.{JoinSide, Sides, SparkPlanning, SparkTypes}
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate._
 
@@ -17,8 +23,10 @@ private[operator] object JoinStats {
   def apply(j: Join, l: Estimate, r: Estimate, feedback: Option[RuntimeFeedback]): Estimate = {
     val keys = equated(j)
     val unique = uniqueness(j, l, r, feedback)
-    val equal = keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }
-    val columns = JoinColumns(j, equal, l, r, unique.left, unique.right)
+    val sides =
+      for ((lk, rk) <- keys; lr <- l.rows; rr <- r.rows)
+        yield Sides(Keyed(j.left, l, lr, lk), Keyed(j.right, r, rr, rk))
+    def unmatched(s: JoinSide) = sides.fold(0.0)(k => k(s).unmatched(k(s.other)))
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val domain = keys.fold(1.0) { case (lk, rk) => KeyDomain.of(lk, rk, l, r) }
       val Sides(leftOnce, rightOnce) = once(j, unique, feedback)
@@ -32,19 +40,34 @@ private[operator] object JoinStats {
         case RightOuter => preserved(found, rr, alone = rightOnce && !leftOnce)
         case FullOuter => found.atLeast(lr + rr)
         case LeftSemi => part(lr, matching)
-        case LeftAnti => part(lr, math.max(Selectivity.default, 1 - matching))
+        case LeftAnti => part(lr, math.max(Selectivity.default, unmatched(JoinSide.Left)))
         case _: ExistenceJoin => lr
         case _ => found
       }
     }
+    val nulls = j.joinType match {
+      case LeftOuter => mostlyNull(unmatched(JoinSide.Left), l, rows)
+      case RightOuter => mostlyNull(unmatched(JoinSide.Right), r, rows)
+      case _ => None
+    }
+    val equal = keys.toSeq.flatMap { case (lk, rk) => lk.zip(rk) }
+    val columns = JoinColumns(j, equal, l, r, unique, nulls)
     val e = Estimate(rows, rowBytes(j, l, r, columns), columns).narrowed
     val undone =
       for {
-        (lk, rk) <- keys; n <- e.rows; lr <- l.rows; rr <- r.rows; f <- feedback
-        all <- unfiltered(j, n, Keyed(j.left, l, lr, lk), Keyed(j.right, r, rr, rk), f)
+        k <- sides; n <- e.rows; f <- feedback
+        all <- unfiltered(j, n, k.left, k.right, f)
       } yield all
     undone.fold(e)(n => e.withRows(Some(n)))
   }
+
+  /**
+   * Fraction of an outer join's rows in which the other side's keys are null, where it is most of them: people ask for these rows by
+   * `IS NULL`. None otherwise, since a few rows without a match are no more than a guess.
+   */
+  private def mostlyNull(unmatched: Double, side: Estimate, joined: Option[Rows]): Option[Double] =
+    for (s <- side.rows; n <- joined; part = unmatched * s.value / math.max(1.0, n.value) if part > 0.5)
+      yield part
 
   private def equated(j: Join): Option[(Seq[Expression], Seq[Expression])] = j match {
     case ExtractEquiJoinKeys(_, lk, rk, _, _, _, _, _) => Some(lk -> rk)
@@ -134,6 +157,9 @@ private[operator] object JoinStats {
 
     /** Rows of a join of which each row of another side has a match. */
     def matchedBy(other: Rows): Double = KeyDomain.pairs(other, rows, KeyDomain.present(keys, e, rows))
+
+    /** The part of its rows that finds no row of another side. */
+    def unmatched(other: Keyed): Double = KeyDomain.missing(keys, other.keys, e, other.e)
   }
 
   /**
@@ -209,33 +235,43 @@ private[operator] object JoinColumns {
   /**
    * @param keys
    *   the equi-join keys, each with that of the other side
-   * @param left,
-   *   right whether a key is there once on that side
+   * @param unique
+   *   whether a key is there once on a side
+   * @param nulls
+   *   fraction of the rows in which the keys of an outer join's other side are null, None if unknown
    */
   def apply(
       j: Join,
       keys: Seq[(Expression, Expression)],
       l: Estimate,
       r: Estimate,
-      left: Uniqueness,
-      right: Uniqueness
+      unique: Sides[Uniqueness],
+      nulls: Option[Double]
   ): AttributeMap[ColumnStats] = {
     // A left row passes these joins at most once, whatever the right side has.
     val copies = j.joinType match {
       case LeftSemi | LeftAnti | _: ExistenceJoin => Uniqueness.Proven
-      case _ => right
+      case _ => unique.right
     }
+    val compared = AttributeSet(keys.flatMap(_.productIterator.collect { case a: Attribute => a }))
+    def ofNull(a: Attribute) = nulls.filter(_ => compared.contains(a))
     AttributeMap(
-      side(l, padded = j.joinType == RightOuter || j.joinType == FullOuter, copies) ++
-        side(r, padded = j.joinType == LeftOuter || j.joinType == FullOuter, left) ++ equalized(j, keys, l, r)
+      side(l, padded = j.joinType == RightOuter || j.joinType == FullOuter, copies, ofNull) ++
+        side(r, padded = j.joinType == LeftOuter || j.joinType == FullOuter, unique.left, ofNull) ++
+        equalized(j, keys, l, r)
     )
   }
 
   /** Rows without a match add nulls that the table does not have. Rows with several matches are there several times. */
-  private def side(e: Estimate, padded: Boolean, other: Uniqueness): Seq[(Attribute, ColumnStats)] =
+  private def side(
+      e: Estimate,
+      padded: Boolean,
+      other: Uniqueness,
+      nulls: Attribute => Option[Double]
+  ): Seq[(Attribute, ColumnStats)] =
     e.columns.toSeq.map { case (a, c) =>
       a -> c.copy(
-        nullFraction = if (padded) None else c.nullFraction,
+        nullFraction = if (padded) nulls(a) else c.nullFraction,
         uniqueness = if (padded) Uniqueness.Unknown else c.uniqueness.min(other)
       )
     }
