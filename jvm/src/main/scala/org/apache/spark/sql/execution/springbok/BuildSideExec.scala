@@ -39,9 +39,7 @@ object BuildSideExec {
     case j: JoinedBuildSideExec => j.stage(plan)
     case q: QueryStageExec =>
       SummarizeKeysExec.exchangeOf(q) match {
-        // A later planning may have made the join's filters from another exchange.
-        case d: FilterDependencyExec =>
-          d.waiting.stage.filter(_._canonicalized == d.exchange.canonicalized)
+        case d: FilterDependencyExec => d.waiting.stage
         case _ => Some(q)
       }
     case _ => None

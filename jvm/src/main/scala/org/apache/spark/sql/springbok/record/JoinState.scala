@@ -62,8 +62,16 @@ final class JoinState(
   /** What the last planning decided. */
   def latest: Option[JoinDecision] = strategies.latest
 
-  /** The wait of scans for the stage that its filters come from. */
-  val stageWait: StageWait = new StageWait
+  private val waits = TrieMap.empty[SparkPlan, StageWait]
+
+  /**
+   * The wait of scans for the stage of an exchange that its filters come from. A later planning may make them from another
+   * one: adaptive execution puts a broadcast above a finished shuffle.
+   */
+  def stageWait(exchange: SparkPlan): StageWait = waits.getOrElseUpdate(exchange.canonicalized, new StageWait)
+
+  /** Whether scans have waited long enough for one of its filters. */
+  def waitIsOver: Boolean = waits.values.exists(_.isOver)
 
   private val conjuncts = TrieMap.empty[(Sides[Expression], Option[Comparison]), Int]
 

@@ -5,8 +5,9 @@ import java.util.concurrent.{CountDownLatch, TimeUnit}
 import scala.util.Try
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.springbok.{Slow, Smoke, SpringbokTest}
-import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType}
+import org.apache.spark.sql.springbok.conf.{FilterConf, FilterType, JoinConf}
 
 /** Scans that depend on the stage of a build side: what they wait for, how long, and what the user sees if it fails. */
 class FilterDependencySuite extends SpringbokTest {
@@ -96,6 +97,30 @@ class FilterDependencySuite extends SpringbokTest {
         "FROM mid JOIN (SELECT g AS h FROM mid WHERE k < 9) s WHERE g = h"
       )
       assert(used(same(nested)).nonEmpty, nested)
+    }
+  }
+
+  test("a build side that is sent to all when it has been shuffled: the scan waits for that as well") {
+    conf(
+      JoinConf.ENABLED.key -> "false",
+      FilterConf.WAIT.key -> "ALWAYS",
+      "spark.sql.autoBroadcastJoinThreshold" -> "-1",
+      "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "10MB"
+    ) {
+      val sent = "(SELECT DISTINCT k FROM mid WHERE g = 7)"
+      val df = same(s"SELECT n, m.k FROM $grouped f JOIN $sent m ON f.k = m.k")
+      assert(collect(executed(df)) { case j: BroadcastHashJoinExec => j }.nonEmpty, executed(df))
+      assert(applied(df).map(_.late) == Seq(None), record(df).filters.all.map(_.reason.text))
+    }
+  }
+
+  test("a finished build side has more rows than expected, and few keys: these decide") {
+    table("pairs", "SELECT id % 100 * 10 AS k, id AS j FROM range(3000)")
+    spark.udf.register("all", (v: Long) => v >= 0): Unit
+    val pairs = "(SELECT k, j FROM pairs WHERE all(j))"
+    conf(FilterConf.WAIT.key -> "ALWAYS", "spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val df = same(s"SELECT /*+ MERGE(m) */ count(*), sum(v) FROM fact f JOIN $pairs m ON f.k = m.k")
+      assert(used(df).nonEmpty, record(df).filters.all.map(_.reason.text))
     }
   }
 

@@ -107,7 +107,7 @@ final private[springbok] class FilterPlacement(plan: SparkPlan, planning: Filter
     /** The creation side with a summary of the keys that filters are made of, and those filters. */
     private def make(built: SparkPlan, side: CreationSide): (SparkPlan, Seq[PendingFilter]) = {
       val source = side.source
-      BuildSides.finishedStage(source.exchange).foreach(side.state.stageWait.finished)
+      BuildSides.finishedStage(source.exchange).foreach(side.state.stageWait(source.exchange).finished)
       for (on <- FilterConjunct.of(side.join, side.side) if !source.conjuncts.exists(_.index == on.index))
         filters.decline(side.state, on, Reason.noSource)
       val placed = source.conjuncts.flatMap { on =>

@@ -127,7 +127,7 @@ private[place] object Gate {
 
   private case object WaitsOrMayBeLate extends Gate {
     override def apply(c: Candidate, planning: FilterPlanning, targets: FilterTargets) = {
-      val over = c.key.side.state.stageWait.isOver
+      val over = c.key.side.state.waitIsOver
       val decided = c.copy(waiting = Some(planning.waiting.scansWait(c.key, c.benefitMs)))
       val left = c.targets.filter(t => decided.waits(t) || planning.waiting.mayBeLate(c.key, t))
       on(decided, left, if (over) Reason.waitEnded else Reason.noWaiting)

@@ -52,7 +52,7 @@ private[springbok] object PendingFilter {
     val source =
       if (BuildSides.finished(f.source)) f.source
       else if (placed.timing == FilterTiming.Local) JoinedBuildSideExec(f.source)
-      else FilterDependencyExec(f.source)(placed.join.stageWait)
+      else FilterDependencyExec(f.source)(placed.join.stageWait(f.source))
     val filter = RuntimeFilterExec(f.placed.of.sourceKey, TriedKey.guarded(f.key), scan, source)(placed)
     if (placed.timing == FilterTiming.Late) filter.late(late) else filter
   }

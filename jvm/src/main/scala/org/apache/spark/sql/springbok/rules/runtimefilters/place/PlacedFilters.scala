@@ -58,7 +58,7 @@ final private[springbok] class PlacedFilters(
     query.filters.commit(changes.toSeq)
     for (c <- passed; join = c.key.side.state) {
       if (!c.targets.forall(c.waits)) join.place(_.copy(late = true))
-      if (c.scansWait) join.stageWait.mayLose(planning.waiting.mostIdleMs(c))
+      if (c.scansWait) join.stageWait(c.key.exchange).mayLose(planning.waiting.mostIdleMs(c))
     }
     val sides = passed.map(c => c.key.side.state -> c.key.side.side).toMap
     for ((join, side) <- sides) join.place(f => f.copy(source = f.source.orElse(Some(side))))

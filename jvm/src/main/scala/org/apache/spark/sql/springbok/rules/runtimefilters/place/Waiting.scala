@@ -26,10 +26,10 @@ final private[springbok] class Waiting(buildTime: BuildTime, conf: SQLConf) {
     val (join, index) = (key.side.state, key.on.index)
     val decided = join.filters.waits.get(index)
     setting match {
-      case _ if key.hinted && !join.stageWait.isOver => ScanWait(waits = true, benefitMs)
+      case _ if key.hinted && !join.waitIsOver => ScanWait(waits = true, benefitMs)
       case _ if BuildSides.finished(key.exchange) =>
         decided.fold(ScanWait(waits = true, benefitMs))(_.copy(waits = true))
-      case _ if join.stageWait.isOver => ScanWait(waits = false, benefitMs)
+      case _ if join.waitIsOver => ScanWait(waits = false, benefitMs)
       case FilterWait.Always => ScanWait(waits = true, benefitMs)
       case FilterWait.Never => ScanWait(waits = false, benefitMs)
       case _ => decided.getOrElse(byCost(key, benefitMs))
