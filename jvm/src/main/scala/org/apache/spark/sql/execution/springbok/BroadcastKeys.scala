@@ -68,6 +68,9 @@ final class BroadcastKeys private (
     b
   }
 
+  /** Distinct values: many rows of a relation may have the same value of one of several keys. */
+  def counted: Double = distinct.fold(bloom.estimatedKeys)(_.toDouble)
+
   /** Those from `min` to `max`, which are all. */
   def bitmap(min: Long, max: Long): KeyBitmap = {
     val b = KeyBitmap.over(min, max)

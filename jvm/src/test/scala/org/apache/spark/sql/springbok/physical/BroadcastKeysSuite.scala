@@ -51,4 +51,16 @@ class BroadcastKeysSuite extends SpringbokTest {
     assert((0L to 60010L).forall(k => bitmap.contains(k) == (k % 3 == 0 && k < 60000)))
     assert((0L until 60000L by 3).forall(k => bloom.mightContain(KeyType.hashLong(k))))
   }
+
+  test("values of one of several keys are counted, not its rows") {
+    val df = spark.sql(
+      "SELECT /*+ BROADCAST(k) */ * FROM range(1000) f JOIN (SELECT id AS a, id % 300 AS b FROM range(40000)) k " +
+        "ON f.id = k.a AND f.id % 300 = k.b"
+    )
+    df.collect(): Unit
+    val b = collect(executed(df)) { case b: BroadcastQueryStageExec => b }.head
+    def counted(index: Int) =
+      BroadcastKeys.of(b, index, Seq(LongType, LongType), new SQLConf).toOption.get.counted
+    assert(math.abs(counted(0) - 40000) < 400 && math.abs(counted(1) - 300) < 3)
+  }
 }

@@ -30,11 +30,8 @@ import org.apache.spark.sql.springbok.record.BuildFacts
  */
 final private[springbok] class FinishedKeys(val facts: KeyFacts, broadcast: Option[BroadcastKeys]) {
 
-  /**
-   * The number of distinct keys. For a broadcast that is too large to be listed, its rows are an upper bound. Counted once,
-   * because a bloom filter has many bits.
-   */
-  lazy val distinct: Option[Double] = facts.distinct.orElse(broadcast.map(_.rows.toDouble))
+  /** The number of distinct keys. Counted once, because a bloom filter has many bits. */
+  lazy val distinct: Option[Double] = facts.distinct.orElse(broadcast.map(_.counted))
 
   /** The fraction of the probe side's rows that match, if its key takes so many values. */
   def retained(domain: Option[Double]): Option[Double] =
