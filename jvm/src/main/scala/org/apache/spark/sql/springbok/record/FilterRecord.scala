@@ -128,6 +128,10 @@ final class QueryFilters {
   def declined(join: Int, key: Int): Boolean =
     synchronized(known.contains((join, key, None)) && placed(join, key).isEmpty)
 
+  /** The fraction of rows that was expected to pass filters from a key of a join, when they were placed. */
+  def expected(join: Int, key: Int): Option[Double] =
+    synchronized(placed(join, key).flatMap(_.expectedRetained).minOption)
+
   private def placed(join: Int, key: Int): Seq[FilterRecord] =
     known.values.filter(f => f.join == join && f.key == key && f.number.isDefined).toList
 

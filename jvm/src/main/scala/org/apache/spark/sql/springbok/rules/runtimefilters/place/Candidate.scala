@@ -46,8 +46,15 @@ final private[springbok] class CreationKey(
   lazy val broadcast: Boolean = !side.join.isInstanceOf[ShuffledJoin]
   lazy val estimate: Option[Retained] = planning.selectivity.retained(side.join, side.side, on)
 
-  /** The fraction of the application side's rows that are expected to pass. */
-  lazy val retained: Option[Double] = estimate.map(r => math.min(1.0, r.fraction * side.arriving))
+  /**
+   * The fraction of the application side's rows that are expected to pass. More rows of a finished build side than expected do
+   * not decline a filter that was placed before: its rows are counted, and its keys are when the filter is decided.
+   */
+  lazy val retained: Option[Double] = {
+    val before =
+      if (BuildSides.finished(exchange)) planning.query.filters.expected(id.join, id.index) else None
+    estimate.map(r => (before.toSeq :+ r.fraction * side.arriving :+ 1.0).min)
+  }
 
   /** Set if the filters would remove too few rows. */
   lazy val notSelective: Option[Reason] =
