@@ -125,7 +125,9 @@ final private[aggregates] case class Place(
   def rewritten(retained: Double): Aggregate = {
     val partial = functions.map(_._2.below.map(f => Alias(f, f.aggregateFunction.prettyName)()))
     val local = LocalAggregate(retained, Aggregate(keys, keys ++ partial.flatten, side))
-    val added = partial.flatten.map(_.toAttribute)
+    // An outer join above makes even counts null. Without adaptive execution no rule of Spark's would say so.
+    def column(a: Alias) = a.toAttribute.withNullability(true)
+    val added = partial.flatten.map(column)
     val below = passed.foldRight(local: LogicalPlan) {
       case (Passed(Project(list, _), _, needed), child) =>
         Project(list.filter(e => needed.contains(e.toAttribute)) ++ added, child)
@@ -138,7 +140,7 @@ final private[aggregates] case class Place(
       .functions(top)
       .zip(functions.zip(partial))
       .map { case (f, ((_, split), columns)) =>
-        f.canonicalized -> split.result(columns.map(_.toAttribute))
+        f.canonicalized -> split.result(columns.map(column))
       }
       .toMap
     val list = top.aggregateExpressions.map(_.transformUp { case f: AggregateExpression =>
