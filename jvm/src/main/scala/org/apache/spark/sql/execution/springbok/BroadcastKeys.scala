@@ -69,7 +69,7 @@ final class BroadcastKeys private (
   }
 
   /** Distinct values: many rows of a relation may have the same value of one of several keys. */
-  def counted: Double = distinct.fold(bloom.estimatedKeys)(_.toDouble)
+  lazy val counted: Double = distinct.fold(bloom.estimatedKeys)(_.toDouble)
 
   /** Those from `min` to `max`, which are all. */
   def bitmap(min: Long, max: Long): KeyBitmap = {
