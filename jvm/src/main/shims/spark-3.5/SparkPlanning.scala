@@ -2,7 +2,12 @@ package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  Attribute,
+  DynamicPruningSubquery,
+  Expression,
+  Literal
+}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.{BuildSide, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, UnresolvedHint}
@@ -35,6 +40,9 @@ object SparkPlanning extends JoinSelectionHelper {
 
   /** The keys of the broadcast that dynamic partition pruning reads. */
   def pruningKeys(b: SubqueryAdaptiveBroadcastExec): Seq[Expression] = Seq(b.buildKeys(b.index))
+
+  /** The keys of the build side whose values prune partitions. */
+  def pruningKeys(d: DynamicPruningSubquery): Seq[Expression] = Seq(d.buildKeys(d.broadcastKeyIndex))
 
   /** Whether the tasks of the exchange have been submitted: this version does not tell, and nobody waits for it. */
   def isSubmitted(e: ShuffleExchangeLike): Boolean = true

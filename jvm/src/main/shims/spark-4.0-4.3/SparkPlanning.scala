@@ -2,7 +2,7 @@ package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.{BuildSide, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, UnresolvedHint}
@@ -35,6 +35,9 @@ object SparkPlanning extends JoinSelectionHelper {
 
   /** The keys of the broadcast that dynamic partition pruning reads. */
   def pruningKeys(b: SubqueryAdaptiveBroadcastExec): Seq[Expression] = b.indices.map(b.buildKeys(_))
+
+  /** The keys of the build side whose values prune partitions. */
+  def pruningKeys(d: DynamicPruningSubquery): Seq[Expression] = d.broadcastKeyIndices.map(d.buildKeys(_))
 
   /** Whether the tasks of the exchange have been submitted. */
   def isSubmitted(e: ShuffleExchangeLike): Boolean = e.futureAction.get.isDefined

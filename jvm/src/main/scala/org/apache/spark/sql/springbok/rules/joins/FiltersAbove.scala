@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.{ColumnTrace, Sides}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.{CostConstants, Filtered}
-import org.apache.spark.sql.springbok.stats.estimate.WidenedColumn
+import org.apache.spark.sql.springbok.stats.estimate.{KeyDomain, WidenedColumn}
 
 /**
  * What the runtime filters of the joins above an operator are expected to remove at scans below it.
@@ -69,7 +69,7 @@ private[joins] object FiltersAbove {
       val smaller = mine.rows.exists(m => other.rows.exists(_.value < m.value))
       val all = for {
         (WidenedColumn(column), from) <- keys if smaller
-        retained <- ForgoneFilter.retained(column, from, mine, other)
+        retained <- KeyDomain.retained(column, from, mine, other)
         if retained <= 1 - planning.conf.getConf(FilterConf.MIN_REJECTION)
       } yield Reduction(column, retained)
       all.minByOption(_.retained).toSeq

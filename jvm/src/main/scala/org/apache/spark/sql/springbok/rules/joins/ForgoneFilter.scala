@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
 import org.apache.spark.sql.springbok.catalyst.{LocalAggregate, Sides}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.cost.{CostConstants, Filtered}
-import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain}
+import org.apache.spark.sql.springbok.stats.estimate.KeyDomain
 import org.apache.spark.sql.springbok.stats.operator.PlanStats
 
 /**
@@ -61,22 +61,10 @@ private[joins] object ForgoneFilter {
     val filters = for {
       (k, o) <- keys.zip(otherKeys)
       made <- making(p, k, stats)
-      retained <- retained(k, o, stats(p), stats(other))
+      retained <- KeyDomain.retained(k, o, stats(p), stats(other))
     } yield Filtered(retained, made)
     filters.minByOption(_.retained)
   }
-
-  /**
-   * The fraction of a side's rows whose key is among the keys of the other side, None if their rows are unknown.
-   *
-   * @param from
-   *   the other side's key
-   */
-  def retained(key: Expression, from: Expression, mine: Estimate, other: Estimate): Option[Double] =
-    other.rows.map { rows =>
-      val distinct = from.references.headOption.flatMap(other.columns.get).fold(rows.value)(_.remaining)
-      math.min(1, math.min(distinct, rows.value) / KeyDomain.of(Seq(key), Seq(from), mine, other))
-    }
 
   /** What it takes to compute the rows, as bytes that could be sent instead; None if a filter on the key reaches no table. */
   def making(p: LogicalPlan, key: Expression, stats: PlanStats): Option[Double] = p match {

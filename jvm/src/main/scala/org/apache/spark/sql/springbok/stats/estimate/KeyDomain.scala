@@ -57,6 +57,18 @@ object KeyDomain {
 
   def pairs(l: Rows, r: Rows, domain: Double): Double = l.value * r.value / math.max(1.0, domain)
 
+  /**
+   * The fraction of a side's rows whose key is among the keys of another side, None if the rows of that one are unknown.
+   *
+   * @param from
+   *   the other side's key
+   */
+  def retained(key: Expression, from: Expression, mine: Estimate, other: Estimate): Option[Double] =
+    other.rows.map { rows =>
+      val distinct = from.references.headOption.flatMap(other.columns.get).fold(rows.value)(_.remaining)
+      math.min(1, math.min(distinct, rows.value) / of(Seq(key), Seq(from), mine, other))
+    }
+
   /** Distinct combinations of keys that the rows of a side are expected to have. */
   def present(keys: Seq[Expression], side: Estimate, rows: Rows): Double = {
     val left = keys.flatMap(column(_, side)).map(_.remaining)

@@ -11,13 +11,21 @@ import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.{FileTable, LocalAggregate, ScanRows, SparkPlanning}
+import org.apache.spark.sql.springbok.catalyst.{
+  FileTable,
+  LocalAggregate,
+  PruningSubqueries,
+  ScanRows,
+  Sides,
+  SparkPlanning
+}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{
   ColumnStats,
   Distinct => DistinctValues,
   Estimate,
+  KeyDomain,
   Rows,
   Selectivity,
   Source,
@@ -102,7 +110,7 @@ final class PlanStats(
   private def compute(plan: LogicalPlan): Estimate = plan match {
     case s: LogicalQueryStage => feedback.fold(apply(s.logicalPlan))(StageStats(s, apply(s.logicalPlan), _))
     case leaf: LeafNode => LeafStats(leaf, relations, apply)
-    case f: Filter => FilterStats(f, apply(f.child))
+    case f: Filter => PruningStats(f, FilterStats(f, apply(f.child)), apply)
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
     case LocalAggregate(retained, a: Aggregate) => AggregateStats.local(a, retained, apply(a.child))
@@ -212,7 +220,8 @@ private[operator] object SetStats {
 private[operator] object FilterStats extends PredicateHelper {
 
   def apply(f: Filter, child: Estimate): Estimate = {
-    val part = Selectivity.of(splitConjunctivePredicates(f.condition), child.columns)
+    val conjuncts = splitConjunctivePredicates(f.condition).filterNot(_.isInstanceOf[DynamicPruningSubquery])
+    val part = Selectivity.of(conjuncts, child.columns)
     def remaining(r: Rows) = {
       val most = if (isTable(f.child)) r.most * part.most else r.most
       Rows(
@@ -238,6 +247,34 @@ private[operator] object FilterStats extends PredicateHelper {
     case Project(_, child) => isTable(child)
     case _ => p.isInstanceOf[LogicalRelation]
   }
+}
+
+/**
+ * Spark's dynamic pruning leaves the rows of the partitions that have a match in a join above. That join finds a match for each
+ * of them, so it must not drop the same rows once more.
+ */
+private[operator] object PruningStats {
+
+  /** Rows of a filter after its prunings. Their bound stays: Spark may give up a pruning. */
+  def apply(f: Filter, filtered: Estimate, estimate: LogicalPlan => Estimate): Estimate =
+    PruningSubqueries.in(f.condition).foldLeft(filtered) { (e, d) =>
+      val kept = keys(d).flatMap { case (key, from) =>
+        KeyDomain.retained(key, from, e, estimate(d.buildQuery))
+      }
+      e.withRows(e.rows.map(r => r.copy(value = r.value * kept.product, source = Source.Estimated)))
+    }
+
+  /** The fraction of a side's rows that prunings by these keys of the other side have left. */
+  def undone(side: LogicalPlan, keys: Sides[Seq[Expression]], mine: Estimate, other: Estimate): Double = {
+    val prunings = PruningSubqueries.of(side).flatMap(this.keys)
+    val pruned = keys.left.zip(keys.right).filter { case (key, from) =>
+      prunings.exists { case (k, f) => k.semanticEquals(key) && f.semanticEquals(from) }
+    }
+    pruned.flatMap { case (key, from) => KeyDomain.retained(key, from, mine, other) }.product
+  }
+
+  private def keys(d: DynamicPruningSubquery): Seq[(Expression, Expression)] =
+    SparkPlanning.pruningKeys(d).map(d.pruningKey -> _)
 }
 
 /** Operators that make a number of rows of each: expansions, generators, samples. No column is unique after them. */
