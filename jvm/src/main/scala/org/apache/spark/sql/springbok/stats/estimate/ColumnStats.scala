@@ -29,6 +29,9 @@ final case class ColumnStats(
 
   /** Whether more than the table's number of rows bounds the number of distinct values. */
   def tight: Boolean = distinct.exists(_.tight)
+
+  /** Of rows some of which have null instead of a value. */
+  def padded: ColumnStats = copy(nullFraction = None, uniqueness = Uniqueness.Unknown)
 }
 
 object ColumnStats {
@@ -42,6 +45,12 @@ object ColumnStats {
    *   the same for all columns of the table, None for a union of several tables
    */
   final case class Table(rows: Double, id: Option[ExprId])
+
+  /** A column that has one of some constants in each row. */
+  def ofConstants(values: Int, rows: Double): ColumnStats = {
+    val distinct = Some(Distinct.Counted(values.toDouble))
+    ColumnStats(Table(rows, None), distinct, None, None, Some(0.0), Uniqueness.Unknown, values.toDouble)
+  }
 
   /**
    * A column of a union's output, from its children's. Key columns of one domain are united most often, so the children

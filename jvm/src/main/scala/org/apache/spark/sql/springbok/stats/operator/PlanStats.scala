@@ -279,7 +279,21 @@ private[operator] object PruningStats {
 
 /** Operators that make a number of rows of each: expansions, generators, samples. No column is unique after them. */
 private[operator] object MultipliedStats {
-  def apply(e: Expand, child: Estimate): Estimate = times(e, child, e.projections.size.toDouble)
+
+  /** Grouping keys of ROLLUP keep their values, beside the nulls of other levels; a level has its number. */
+  def apply(e: Expand, child: Estimate): Estimate = {
+    val all = times(e, child, e.projections.size.toDouble)
+    val made = e.output.zip(e.projections.transpose).filterNot { case (a, _) => child.columns.contains(a) }
+    val columns = made.flatMap { case (a, values) =>
+      val (constants, others) = values.distinct.partition(_.foldable)
+      others match {
+        case Nil => Some(a -> ColumnStats.ofConstants(constants.size, all.rows.fold(0.0)(_.value)))
+        case Seq(from: Attribute) => child.columns.get(from).map(a -> _.padded)
+        case _ => None
+      }
+    }
+    all.copy(columns = AttributeMap(all.columns.toSeq ++ columns)).narrowed
+  }
 
   def apply(s: Sample, child: Estimate): Estimate =
     times(

@@ -464,6 +464,9 @@ class PlanStatsSuite extends SpringbokTest {
     assert(rows("SELECT k, explode(array(1, 2, 3)) FROM t").map(_._1).contains(6000.0))
     assert(rows("SELECT k, explode(split(t, ' ')) FROM t").isEmpty)
     assert(rows("SELECT n, day, count(*) FROM t GROUP BY CUBE (n, day)").isDefined)
+    // 30 days and null, on two levels.
+    val levels = estimate("SELECT day, count(*) FROM t GROUP BY ROLLUP (day)").rows.get
+    assert(levels.value == 60 && levels.bound == 31 * 2, levels)
     assert(rows("SELECT k FROM t INTERSECT SELECT k FROM t WHERE k < 100").exists(_._1 <= 2000))
     assert(rows("SELECT * FROM t LIMIT 7").map(_._1).contains(7.0))
     spark.sql("CACHE LAZY TABLE c AS SELECT * FROM t WHERE t LIKE '%1'"): Unit
