@@ -267,17 +267,25 @@ final private case class LocalGroups(stats: PlanStats, place: LocalPlace) {
     case _ if p eq table => 1
     case j: Join =>
       val side = if (j.left.exists(_ eq table)) j.left else j.right
-      part(j, side, j.condition.toSeq) * left(side, table)
-    case Filter(condition, child) => part(p, child, Seq(condition)) * left(child, table)
+      part(j, side, j.condition.toSeq, table) * left(side, table)
+    case Filter(condition, child) => part(p, child, Seq(condition), table) * left(child, table)
     case _ => p.children.find(_.exists(_ eq table)).fold(1.0)(left(_, table))
   }
 
-  private def part(p: LogicalPlan, side: LogicalPlan, by: Seq[Expression]): Double = {
-    val columns = by.flatMap(_.references).flatMap(stats(side).columns.get)
-    val clustered = columns.exists(c => c.stored.inRowGroup.exists(s => c.ndv.exists(isClustered(s, _))))
+  private def part(p: LogicalPlan, side: LogicalPlan, by: Seq[Expression], table: LogicalPlan): Double = {
+    val compared = by.flatMap(_.references)
+    val columns = compared.flatMap(stats(side).columns.get)
+    val clustered = compared.exists(partitionColumns(table).contains) ||
+      columns.exists(c => c.stored.inRowGroup.exists(s => c.ndv.exists(isClustered(s, _))))
     val fraction = for (n <- stats(p).rows; of <- stats(side).rows) yield n.value / math.max(1.0, of.value)
     if (clustered) 1.0 else math.min(1.0, fraction.getOrElse(1.0))
   }
+
+  /** Columns of which each file has one value. */
+  private def partitionColumns(table: LogicalPlan): AttributeSet = AttributeSet(table match {
+    case FileTable(r, fs) => r.resolve(fs.partitionSchema, SQLConf.get.resolver)
+    case _ => Nil
+  })
 
   /** Whether a row group has far fewer values than it would have if they were spread at random. */
   private def isClustered(s: RowGroupSample, ndv: Double): Boolean =
