@@ -19,8 +19,14 @@ import org.apache.spark.sql.springbok.stats.estimate._
 /** Rows and columns of a join, by Impala's FK/PK and generic formulas. */
 private[operator] object JoinStats {
 
-  /** @param feedback what stages tell; None if they do not count */
-  def apply(j: Join, l: Estimate, r: Estimate, feedback: Option[RuntimeFeedback]): Estimate = {
+  /**
+   * @param estimate
+   *   of the plans below
+   * @param feedback
+   *   what stages tell; None if they do not count
+   */
+  def apply(j: Join, estimate: LogicalPlan => Estimate, feedback: Option[RuntimeFeedback]): Estimate = {
+    val (l, r) = (estimate(j.left), estimate(j.right))
     val keys = equated(j)
     val unique = uniqueness(j, l, r, feedback)
     val sides =
@@ -28,7 +34,11 @@ private[operator] object JoinStats {
         yield Sides(Keyed(j.left, l, lr, lk), Keyed(j.right, r, rr, rk))
     def unmatched(s: JoinSide) = sides.fold(0.0)(k => k(s).unmatched(k(s.other)))
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
-      val domain = keys.fold(1.0) { case (lk, rk) => KeyDomain.of(lk, rk, l, r) * pruned(j, lk, rk, l, r) }
+      val domain = keys.fold(1.0) { case (lk, rk) =>
+        KeyDomain.of(lk, rk, l, r) *
+          PruningStats.undone(planned(j.left), Sides(lk, rk), l, estimate) *
+          PruningStats.undone(planned(j.right), Sides(rk, lk), r, estimate)
+      }
       val Sides(leftOnce, rightOnce) = once(j, unique, feedback)
       val found = matches(lr, rr, domain, leftOnce, rightOnce)
       // Of the left side's keys, those that the right side has.
@@ -60,11 +70,6 @@ private[operator] object JoinStats {
       } yield all
     undone.fold(e)(n => e.withRows(Some(n)))
   }
-
-  /** The fraction of the pairs of rows that Spark's pruning has left in both sides' stages. */
-  private def pruned(j: Join, lk: Seq[Expression], rk: Seq[Expression], l: Estimate, r: Estimate): Double =
-    PruningStats.undone(planned(j.left), Sides(lk, rk), l, r) *
-      PruningStats.undone(planned(j.right), Sides(rk, lk), r, l)
 
   /**
    * Fraction of an outer join's rows in which the other side's keys are null, where it is most of them: people ask for these rows by

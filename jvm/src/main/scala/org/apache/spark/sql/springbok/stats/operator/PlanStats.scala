@@ -114,7 +114,7 @@ final class PlanStats(
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
     case LocalAggregate(retained, a: Aggregate) => AggregateStats.local(a, retained, apply(a.child))
-    case j: Join => JoinStats(j, apply(j.left), apply(j.right), feedback)
+    case j: Join => JoinStats(j, apply, feedback)
     case u: Union => SetStats.union(u, u.children.map(apply))
     case Intersect(l, r, _) => SetStats.intersect(apply(l), apply(r))
     case Except(l, _, _) => apply(l)
@@ -258,20 +258,34 @@ private[operator] object PruningStats {
   /** Rows of a filter after its prunings. Their bound stays: Spark may give up a pruning. */
   def apply(f: Filter, filtered: Estimate, estimate: LogicalPlan => Estimate): Estimate =
     PruningSubqueries.in(f.condition).foldLeft(filtered) { (e, d) =>
-      val kept = keys(d).flatMap { case (key, from) =>
-        KeyDomain.retained(key, from, e, estimate(d.buildQuery))
-      }
-      e.withRows(e.rows.map(r => r.copy(value = r.value * kept.product, source = Source.Estimated)))
+      val part = keys(d).map { case (key, from) => kept(d, key, from, e, estimate) }.product
+      e.withRows(e.rows.map(r => r.copy(value = r.value * part, source = Source.Estimated)))
     }
 
-  /** The fraction of a side's rows that prunings by these keys of the other side have left. */
-  def undone(side: LogicalPlan, keys: Sides[Seq[Expression]], mine: Estimate, other: Estimate): Double = {
-    val prunings = PruningSubqueries.of(side).flatMap(this.keys)
-    val pruned = keys.left.zip(keys.right).filter { case (key, from) =>
-      prunings.exists { case (k, f) => k.semanticEquals(key) && f.semanticEquals(from) }
-    }
-    pruned.flatMap { case (key, from) => KeyDomain.retained(key, from, mine, other) }.product
-  }
+  /**
+   * The fraction of a side's rows that prunings by these keys of the other side have left, as [[apply]] expects. The other
+   * side may be known better by now.
+   */
+  def undone(
+      side: LogicalPlan,
+      keys: Sides[Seq[Expression]],
+      e: Estimate,
+      estimate: LogicalPlan => Estimate
+  ): Double = {
+    for {
+      d <- PruningSubqueries.of(side)
+      (key, from) <- this.keys(d)
+      (k, f) <- keys.left.zip(keys.right) if k.semanticEquals(key) && f.semanticEquals(from)
+    } yield kept(d, key, from, e, estimate)
+  }.product
+
+  private def kept(
+      d: DynamicPruningSubquery,
+      key: Expression,
+      from: Expression,
+      e: Estimate,
+      estimate: LogicalPlan => Estimate
+  ): Double = KeyDomain.retained(key, from, e, estimate(d.buildQuery)).getOrElse(1.0)
 
   private def keys(d: DynamicPruningSubquery): Seq[(Expression, Expression)] =
     SparkPlanning.pruningKeys(d).map(d.pruningKey -> _)

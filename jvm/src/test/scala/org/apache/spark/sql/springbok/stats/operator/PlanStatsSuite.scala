@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LocalLimit, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{GlobalLimit, Join, LocalLimit, LogicalPlan}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.functions.col
@@ -429,6 +429,11 @@ class PlanStatsSuite extends SpringbokTest {
       sql <- Seq(s"$pruned WHERE week = 3", s"$pruned JOIN stores USING (s) WHERE week = 3 AND n < 9", semi);
       r <- joins(sql)
     ) assert(near(r.value, 4000) && near(r.bound, 20000), sql)
+    // Two days are left of the four that were expected.
+    val fewer = plan(spark.sql(s"$pruned WHERE week = 3")).collectFirst { case j: Join =>
+      j.copy(right = GlobalLimit(Literal(2), j.right))
+    }
+    assert(fewer.exists(j => near(new PlanStats()(j).rows.get.value, 2000)))
   }
 
   test("columns of a union: the values of one domain, or of several ranges") {
