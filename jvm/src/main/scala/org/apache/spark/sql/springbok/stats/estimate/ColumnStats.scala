@@ -29,9 +29,6 @@ final case class ColumnStats(
 
   /** Whether more than the table's number of rows bounds the number of distinct values. */
   def tight: Boolean = distinct.exists(_.tight)
-
-  /** Of rows some of which have null instead of a value. */
-  def padded: ColumnStats = copy(nullFraction = None, uniqueness = Uniqueness.Unknown)
 }
 
 object ColumnStats {

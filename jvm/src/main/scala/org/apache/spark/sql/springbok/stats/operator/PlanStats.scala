@@ -11,23 +11,14 @@ import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation
-import org.apache.spark.sql.springbok.catalyst.{
-  FileTable,
-  LocalAggregate,
-  PruningSubqueries,
-  ScanRows,
-  Sides,
-  SparkPlanning
-}
+import org.apache.spark.sql.springbok.catalyst.{FileTable, LocalAggregate, ScanRows, SparkPlanning}
 import org.apache.spark.sql.springbok.reason.Reason
 import org.apache.spark.sql.springbok.stats.RuntimeFeedback
 import org.apache.spark.sql.springbok.stats.estimate.{
   ColumnStats,
   Distinct => DistinctValues,
   Estimate,
-  KeyDomain,
   Rows,
-  Selectivity,
   Source,
   Uniqueness,
   WidenedColumn
@@ -110,7 +101,7 @@ final class PlanStats(
   private def compute(plan: LogicalPlan): Estimate = plan match {
     case s: LogicalQueryStage => feedback.fold(apply(s.logicalPlan))(StageStats(s, apply(s.logicalPlan), _))
     case leaf: LeafNode => LeafStats(leaf, relations, apply)
-    case f: Filter => PruningStats(f, FilterStats(f, apply(f.child)), apply)
+    case f: Filter => FilterStats(f, apply)
     case p: Project => ProjectStats(p, apply(p.child))
     case a: Aggregate => AggregateStats(a, apply(a.child))
     case LocalAggregate(retained, a: Aggregate) => AggregateStats.local(a, retained, apply(a.child))
@@ -216,81 +207,6 @@ private[operator] object SetStats {
     l.withRows((l.rows ++ r.rows).minByOption(_.bound).map(_.copy(source = Source.Estimated)))
 }
 
-/** A filter leaves the part of the rows that its conjuncts select. */
-private[operator] object FilterStats extends PredicateHelper {
-
-  def apply(f: Filter, child: Estimate): Estimate = {
-    val conjuncts = splitConjunctivePredicates(f.condition).filterNot(_.isInstanceOf[DynamicPruningSubquery])
-    val part = Selectivity.of(conjuncts, child.columns)
-    def remaining(r: Rows) = {
-      val most = if (isTable(f.child)) r.most * part.most else r.most
-      Rows(
-        r.value * part.expected,
-        r.bound * part.bound,
-        Source.Estimated,
-        math.max(r.bound * part.bound, most)
-      )
-    }
-    listed(f).foldLeft(child.withRows(child.rows.map(remaining))) { case (e, (a, n)) => e.withValues(a, n) }
-  }
-
-  /** Columns that must have one of some values, and the number of those. */
-  private def listed(f: Filter): Seq[(Attribute, Int)] = splitConjunctivePredicates(f.condition).collect {
-    case EqualTo(a: Attribute, v) if v.references.isEmpty => a -> 1
-    case EqualTo(v, a: Attribute) if v.references.isEmpty => a -> 1
-    case In(a: Attribute, list) if list.forall(_.references.isEmpty) => a -> list.size
-    case InSet(a: Attribute, set) => a -> set.size
-  }
-
-  /** Whether the rows are a table's, each of them once: row groups bound only those. */
-  private def isTable(p: LogicalPlan): Boolean = p match {
-    case Project(_, child) => isTable(child)
-    case _ => p.isInstanceOf[LogicalRelation]
-  }
-}
-
-/**
- * Spark's dynamic pruning leaves the rows of the partitions that have a match in a join above. That join finds a match for each
- * of them, so it must not drop the same rows once more.
- */
-private[operator] object PruningStats {
-
-  /** Rows of a filter after its prunings. Their bound stays: Spark may give up a pruning. */
-  def apply(f: Filter, filtered: Estimate, estimate: LogicalPlan => Estimate): Estimate =
-    PruningSubqueries.in(f.condition).foldLeft(filtered) { (e, d) =>
-      val part = keys(d).map { case (key, from) => kept(d, key, from, e, estimate) }.product
-      e.withRows(e.rows.map(r => r.copy(value = r.value * part, source = Source.Estimated)))
-    }
-
-  /**
-   * The fraction of a side's rows that prunings by these keys of the other side have left, as [[apply]] expects. The other
-   * side may be known better by now.
-   */
-  def undone(
-      side: LogicalPlan,
-      keys: Sides[Seq[Expression]],
-      e: Estimate,
-      estimate: LogicalPlan => Estimate
-  ): Double = {
-    for {
-      d <- PruningSubqueries.of(side)
-      (key, from) <- this.keys(d)
-      (k, f) <- keys.left.zip(keys.right) if k.semanticEquals(key) && f.semanticEquals(from)
-    } yield kept(d, key, from, e, estimate)
-  }.product
-
-  private def kept(
-      d: DynamicPruningSubquery,
-      key: Expression,
-      from: Expression,
-      e: Estimate,
-      estimate: LogicalPlan => Estimate
-  ): Double = KeyDomain.retained(key, from, e, estimate(d.buildQuery)).getOrElse(1.0)
-
-  private def keys(d: DynamicPruningSubquery): Seq[(Expression, Expression)] =
-    SparkPlanning.pruningKeys(d).map(d.pruningKey -> _)
-}
-
 /** Operators that make a number of rows of each: expansions, generators, samples. No column is unique after them. */
 private[operator] object MultipliedStats {
 
@@ -302,7 +218,8 @@ private[operator] object MultipliedStats {
       val (constants, others) = values.distinct.partition(_.foldable)
       others match {
         case Nil => Some(a -> ColumnStats.ofConstants(constants.size, all.rows.fold(0.0)(_.value)))
-        case Seq(from: Attribute) => child.columns.get(from).map(a -> _.padded)
+        case Seq(from: Attribute) =>
+          child.columns.get(from).map(c => a -> c.copy(nullFraction = None, uniqueness = Uniqueness.Unknown))
         case _ => None
       }
     }
