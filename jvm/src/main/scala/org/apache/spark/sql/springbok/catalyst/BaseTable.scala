@@ -187,11 +187,7 @@ private object EqualPlans {
 private[springbok] object PruningSubqueries {
   def of(plan: LogicalPlan): Seq[DynamicPruningSubquery] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
-    else plan.flatMap(_.expressions.flatMap(in))
-
-  def in(e: Expression): Seq[DynamicPruningSubquery] =
-    if (!e.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
-    else e.collect { case d: DynamicPruningSubquery => d }
+    else plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d }))
 }
 
 /** Where a session looks up names without a database. */

@@ -9,12 +9,16 @@ import org.apache.spark.sql.springbok.stats.estimate.{Estimate, KeyDomain, Rows,
 /** A filter leaves the part of the rows that its conjuncts select. */
 private[operator] object FilterStats extends PredicateHelper {
 
-  def apply(f: Filter, estimate: LogicalPlan => Estimate): Estimate =
-    PruningSubqueries.in(f.condition).foldLeft(own(f, estimate(f.child))) { (e, d) =>
+  def apply(f: Filter, estimate: LogicalPlan => Estimate): Estimate = {
+    val conjuncts = splitConjunctivePredicates(f.condition)
+    val pruning = conjuncts.collect { case d: DynamicPruningSubquery => d }
+    val own = conjuncts.filterNot(_.isInstanceOf[DynamicPruningSubquery])
+    pruning.foldLeft(selected(f.child, own, estimate(f.child))) { (e, d) =>
       // Their bound stays: Spark may give up a pruning.
       val retained = prunings(d, estimate).map(_.retained(e)).product
       e.withRows(e.rows.map(r => r.copy(value = r.value * retained, source = Source.Estimated)))
     }
+  }
 
   /**
    * The fraction of a side's rows that Spark's dynamic pruning by a join's keys has left. That join finds a match for each of
@@ -42,11 +46,10 @@ private[operator] object FilterStats extends PredicateHelper {
   private def prunings(d: DynamicPruningSubquery, estimate: LogicalPlan => Estimate): Seq[Pruning] =
     SparkPlanning.pruningKeys(d).map(Pruning(d.pruningKey, _, estimate(d.buildQuery)))
 
-  private def own(f: Filter, child: Estimate): Estimate = {
-    val conjuncts = splitConjunctivePredicates(f.condition).filterNot(_.isInstanceOf[DynamicPruningSubquery])
+  private def selected(from: LogicalPlan, conjuncts: Seq[Expression], child: Estimate): Estimate = {
     val part = Selectivity.of(conjuncts, child.columns)
     def remaining(r: Rows) = {
-      val most = if (isTable(f.child)) r.most * part.most else r.most
+      val most = if (isTable(from)) r.most * part.most else r.most
       Rows(
         r.value * part.expected,
         r.bound * part.bound,
@@ -54,11 +57,13 @@ private[operator] object FilterStats extends PredicateHelper {
         math.max(r.bound * part.bound, most)
       )
     }
-    listed(f).foldLeft(child.withRows(child.rows.map(remaining))) { case (e, (a, n)) => e.withValues(a, n) }
+    listed(conjuncts).foldLeft(child.withRows(child.rows.map(remaining))) { case (e, (a, n)) =>
+      e.withValues(a, n)
+    }
   }
 
   /** Columns that must have one of some values, and the number of those. */
-  private def listed(f: Filter): Seq[(Attribute, Int)] = splitConjunctivePredicates(f.condition).collect {
+  private def listed(conjuncts: Seq[Expression]): Seq[(Attribute, Int)] = conjuncts.collect {
     case EqualTo(a: Attribute, v) if v.references.isEmpty => a -> 1
     case EqualTo(v, a: Attribute) if v.references.isEmpty => a -> 1
     case In(a: Attribute, list) if list.forall(_.references.isEmpty) => a -> list.size
