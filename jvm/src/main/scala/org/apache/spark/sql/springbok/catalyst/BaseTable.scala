@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.trees.TreePattern.DYNAMIC_PRUNING_SUBQUERY
+import org.apache.spark.sql.catalyst.trees.TreePattern.{DYNAMIC_PRUNING_SUBQUERY, LOGICAL_QUERY_STAGE}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.catalog.{CatalogManager, CatalogPlugin, Identifier}
@@ -188,6 +188,11 @@ private[springbok] object PruningSubqueries {
   def of(plan: LogicalPlan): Seq[DynamicPruningSubquery] =
     if (!plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY)) Nil
     else plan.flatMap(_.expressions.flatMap(_.collect { case d: DynamicPruningSubquery => d }))
+
+  /** Those in the stages of a plan as well. */
+  def withStages(plan: LogicalPlan): Seq[DynamicPruningSubquery] =
+    if (!plan.containsPattern(LOGICAL_QUERY_STAGE)) of(plan)
+    else of(plan) ++ plan.collect { case s: LogicalQueryStage => withStages(s.logicalPlan) }.flatten
 }
 
 /** Where a session looks up names without a database. */

@@ -33,7 +33,7 @@ private[operator] object FilterStats extends PredicateHelper {
       e: Estimate,
       estimate: LogicalPlan => Estimate
   ): Double = {
-    val all = PruningSubqueries.of(side).flatMap(prunings(_, estimate))
+    val all = PruningSubqueries.withStages(side).flatMap(prunings(_, estimate))
     val own =
       all.filter(p => keys.exists { case (k, f) => k.semanticEquals(p.key) && f.semanticEquals(p.from) })
     own.map(_.retained(e)).product

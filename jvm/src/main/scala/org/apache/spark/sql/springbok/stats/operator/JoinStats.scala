@@ -36,8 +36,8 @@ private[operator] object JoinStats {
     val rows = for (lr <- l.rows; rr <- r.rows) yield {
       val domain = keys.fold(1.0) { case (lk, rk) =>
         KeyDomain.of(lk, rk, l, r) *
-          FilterStats.pruned(planned(j.left), lk.zip(rk), l, estimate) *
-          FilterStats.pruned(planned(j.right), rk.zip(lk), r, estimate)
+          FilterStats.pruned(j.left, lk.zip(rk), l, estimate) *
+          FilterStats.pruned(j.right, rk.zip(lk), r, estimate)
       }
       val Sides(leftOnce, rightOnce) = once(j, unique, feedback)
       val found = matches(lr, rr, domain, leftOnce, rightOnce)
