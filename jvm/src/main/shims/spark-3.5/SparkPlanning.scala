@@ -2,12 +2,7 @@ package org.apache.spark.sql.springbok.catalyst
 
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  DynamicPruningSubquery,
-  Expression,
-  Literal
-}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningSubquery, Expression, Literal}
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.{BuildSide, JoinSelectionHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, Join, LogicalPlan, UnresolvedHint}
