@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.{InternalRow, TableIdentifier}
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern.{DYNAMIC_PRUNING_SUBQUERY, LOGICAL_QUERY_STAGE}
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
@@ -26,6 +26,7 @@ import org.apache.spark.sql.execution.datasources.v2.{
   DataSourceV2ScanRelation,
   FileTable => FileTableV2
 }
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.{BaseRelation, DataSourceRegister, Filter}
 import org.apache.spark.util.collection.BitSet
 
@@ -96,6 +97,10 @@ object FileTable {
       }
     case _ => None
   }
+
+  /** Whether each file of the table has one value of the column. */
+  def isPartitionedBy(fs: HadoopFsRelation, column: Attribute): Boolean =
+    fs.partitionSchema.exists(c => SQLConf.get.resolver(c.name, column.name))
 }
 
 /** The name of a table in the catalog, the last part of its path, or its name in a database. */

@@ -275,17 +275,16 @@ final private case class LocalGroups(stats: PlanStats, place: LocalPlace) {
   private def part(p: LogicalPlan, side: LogicalPlan, by: Seq[Expression], table: LogicalPlan): Double = {
     val compared = by.flatMap(_.references)
     val columns = compared.flatMap(stats(side).columns.get)
-    val clustered = compared.exists(partitionColumns(table).contains) ||
+    val clustered = compared.exists(isPartitioned(table, _)) ||
       columns.exists(c => c.stored.inRowGroup.exists(s => c.ndv.exists(isClustered(s, _))))
     val fraction = for (n <- stats(p).rows; of <- stats(side).rows) yield n.value / math.max(1.0, of.value)
     if (clustered) 1.0 else math.min(1.0, fraction.getOrElse(1.0))
   }
 
-  /** Columns of which each file has one value. */
-  private def partitionColumns(table: LogicalPlan): AttributeSet = AttributeSet(table match {
-    case FileTable(r, fs) => r.resolve(fs.partitionSchema, SQLConf.get.resolver)
-    case _ => Nil
-  })
+  private def isPartitioned(table: LogicalPlan, by: Attribute): Boolean = table match {
+    case FileTable(r, fs) => r.outputSet.contains(by) && FileTable.isPartitionedBy(fs, by)
+    case _ => false
+  }
 
   /** Whether a row group has far fewer values than it would have if they were spread at random. */
   private def isClustered(s: RowGroupSample, ndv: Double): Boolean =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, DataSourceS
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.springbok.catalyst.LinearColumn
+import org.apache.spark.sql.springbok.catalyst.{FileTable, LinearColumn}
 import org.apache.spark.sql.springbok.conf.FilterConf
 import org.apache.spark.sql.springbok.keys.{Comparison, KeyFacts, KeyPredicates}
 import org.apache.spark.sql.springbok.rules.runtimefilters.{PushedFilter, PushWay}
@@ -226,7 +226,7 @@ private[springbok] object FilePruning {
     (scan.relation.fileFormat, column.dataType) match {
       case _ if !byNames(scan.relation) => false
       // A partition column that is not read from folders: nobody knows what its reader compares.
-      case _ if scan.relation.partitionSchema.exists(p => SQLConf.get.resolver(p.name, column.name)) => false
+      case _ if FileTable.isPartitionedBy(scan.relation, column) => false
       case (_: ParquetFileFormat, d: DecimalType) =>
         each(_.precisions.get(column.name).contains(d.precision))
       case (_: ParquetFileFormat, _) => true

@@ -170,7 +170,7 @@ final private class KeyPusher(f: FinishedKey, conf: SQLConf) {
   }
 
   private def isPartition(r: LogicalRelation): Boolean = r.relation match {
-    case fs: HadoopFsRelation => fs.partitionSchema.exists(c => conf.resolver(c.name, f.column.name))
+    case fs: HadoopFsRelation => FileTable.isPartitionedBy(fs, f.column)
     case _ => false
   }
 
